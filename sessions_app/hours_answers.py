@@ -13,23 +13,10 @@ from django.utils.text import capfirst
 
 from memories_app.facts.validation import NewMemory
 from memories_app.models import Memory, Visibility
-from memories_app.store.keyed import keyed_put
-from memories_app.store.retract import memories_delete
+from memories_app.store import keyed, retract
 from memoryproject.foundation.audit.audit_events import SYSTEM
 from memoryproject.foundation.integrations.embedders.base import Embedder
-from sessions_app.conversations.phrases import (
-    HOURS_DAYS,
-    HOURS_MORE,
-    HOURS_QUESTIONS,
-    HOURS_WEEKS,
-    MAX_LENGTH,
-    OPENERS,
-    languages,
-    phrases_at,
-    text_for,
-    words_in,
-    words_of,
-)
+from sessions_app.conversations import phrases
 from sessions_app.hours import (
     Hours,
     calendar_words,
@@ -44,15 +31,15 @@ from sessions_app.hours import (
 )
 from sessions_app.models import AssistantProfile
 
-NOW, _TODAY, WEEK, _WITH_DAY = HOURS_QUESTIONS
-_CORES = (*HOURS_QUESTIONS, HOURS_WEEKS)
-_AROUND = ("greeting", "thanks", "closers", "polite", *OPENERS)
-KINDS = (*_CORES, *HOURS_DAYS, HOURS_MORE, "hours_fill", *_AROUND)
+NOW, _TODAY, WEEK, _WITH_DAY = phrases.HOURS_QUESTIONS
+_CORES = (*phrases.HOURS_QUESTIONS, phrases.HOURS_WEEKS)
+_AROUND = ("greeting", "thanks", "closers", "polite", *phrases.OPENERS)
+KINDS = (*_CORES, *phrases.HOURS_DAYS, phrases.HOURS_MORE, "hours_fill", *_AROUND)
 _NUMERIC_DATE = re.compile(r"\b\d{1,4}([-/.])\d{1,2}(?:\1\d{2,4})?\b")
 _TIME = re.compile(r"\b\d{1,2}:\d{2}\b(?:\s?[ap]m\b)?|\b\d{1,2}\s?[ap]m\b", re.IGNORECASE)
 # 10.30, which is no date, and "at 8.10".
 _DOTTED = re.compile(
-    rf"\b(?:(?:{'|'.join(words_in('clock_words'))})\s+(?:1?\d|2[0-3])\.[0-5]\d"
+    rf"\b(?:(?:{'|'.join(phrases.words_in('clock_words'))})\s+(?:1?\d|2[0-3])\.[0-5]\d"
     r"|(?:1?\d|2[0-3])\.(?:1[3-9]|[2-5]\d))\b(?![.\d])",
     re.IGNORECASE,
 )
@@ -84,7 +71,7 @@ def day_named(day: date, language: str, today: date) -> str:
     with translation.override(language):
         named = dateformat.format(day, f"l, j {month}{year}")
     near = {today: "day_today", today + timedelta(days=1): "day_tomorrow"}.get(day)
-    return f"{text_for(near, language)} ({named})" if near else named
+    return f"{phrases.text_for(near, language)} ({named})" if near else named
 
 
 def day_line(hours: Hours, day: date, language: str, today: date) -> str:
@@ -100,14 +87,14 @@ def _spans(hours: Hours, day: date, language: str) -> str:
         f"{clock(span.start)}–{'24:00' if span.end == 24 * 60 else clock(span.end)}"
         for span in hours.on(day)
     ]
-    return ", ".join(spans) or text_for("hours_closed", language)
+    return ", ".join(spans) or phrases.text_for("hours_closed", language)
 
 
 def status_lines(hours: Hours, language: str, now: datetime) -> list[str]:
     """Return whether it is open now, the hours of the day, and when it opens next."""
     today = hours.day_of(now)
     is_open = hours.is_open(now)
-    lines = [text_for("hours_open" if is_open else "hours_shut", language)]
+    lines = [phrases.text_for("hours_open" if is_open else "hours_shut", language)]
     lines.append(day_line(hours, today, language, now.astimezone(hours.zone).date()))
     return lines if is_open else [*lines, *opening_line(hours, "hours_next", language, now)]
 
@@ -118,7 +105,7 @@ def opening_line(hours: Hours, name: str, language: str, now: datetime) -> list[
     if opens is None:
         return []
     named = day_named(opens.date(), language, now.astimezone(hours.zone).date())
-    return [text_for(name, language, day=named, time=f"{opens.hour}:{opens.minute:02}")]
+    return [phrases.text_for(name, language, day=named, time=f"{opens.hour}:{opens.minute:02}")]
 
 
 def week_lines(hours: Hours, language: str, today: date) -> Iterator[str]:
@@ -162,7 +149,7 @@ def hours_remember(*, embedder: Embedder) -> int:
     """
     profile = AssistantProfile.objects.filter(pk=1).first() or AssistantProfile(pk=1)
     hours = hours_of(profile)
-    spoken = {code.strip() for code in profile.languages.split(",")} & languages().keys()
+    spoken = {code.strip() for code in profile.languages.split(",")} & phrases.languages().keys()
     keys = {f"{KEY}{code}": code for code in sorted({"en", *spoken})} if hours else {}
     if hours:
         # What is past doesn't take the place of what is to come. "Today" isn't true for long.
@@ -170,11 +157,11 @@ def hours_remember(*, embedder: Embedder) -> int:
         coming = {day: other for day, other in hours.dates.items() if day >= today}
         hours = replace(hours, dates=coming)
     there = Memory.objects.filter(namespace=NAMESPACE, key__startswith=KEY).exclude(key__in=keys)
-    memories_delete(memory_ids=list(there.values_list("pk", flat=True)), actor=SYSTEM)
+    retract.memories_delete(memory_ids=list(there.values_list("pk", flat=True)), actor=SYSTEM)
     for key, language in keys.items():
         lines = "; ".join(week_lines(hours, language, date.min)) if hours else ""
         new = NewMemory(
-            content=text_for("handover_hours", language, hours=lines),
+            content=phrases.text_for("handover_hours", language, hours=lines),
             visibility=str(Visibility.PUBLIC),
             source="staff",
             namespace=NAMESPACE,
@@ -182,7 +169,7 @@ def hours_remember(*, embedder: Embedder) -> int:
             value={},
         )
         unchecked: Any = {"check": lambda _there: None, "before_storing": lambda: None}
-        keyed_put(new, embedder=embedder, actor=SYSTEM, **unchecked)
+        keyed.keyed_put(new, embedder=embedder, actor=SYSTEM, **unchecked)
     return len(keys)
 
 
@@ -224,8 +211,12 @@ def _asked(
 ) -> tuple[str, str, list[date]] | None:
     """Return the kind of the question, its language, and the days that it names."""
     words, dates = _words_and_dates(text, today)
-    cores = [phrase for place in range(len(words)) for phrase in phrases_at(words[place:], _CORES)]
-    asking = [phrase for phrase in cores if phrase.kind != HOURS_WEEKS]
+    cores = [
+        phrase
+        for place in range(len(words))
+        for phrase in phrases.phrases_at(words[place:], _CORES)
+    ]
+    asking = [phrase for phrase in cores if phrase.kind != phrases.HOURS_WEEKS]
     if not asking:
         return None
     core = max(asking, key=lambda each: (each.size, each.language == language))
@@ -234,10 +225,10 @@ def _asked(
         return None
     if _MORNING.match(text) and days == [today + timedelta(days=1)]:
         return None
-    needed = languages()[core.language]["hours_needs"]
+    needed = phrases.languages()[core.language]["hours_needs"]
     if not days if core.kind == _WITH_DAY else needed and needed.isdisjoint(words):
         return None
-    if any(each.kind == HOURS_WEEKS and each.language == core.language for each in cores):
+    if any(each.kind == phrases.HOURS_WEEKS and each.language == core.language for each in cores):
         return WEEK, core.language, []
     return core.kind, core.language, days
 
@@ -265,7 +256,7 @@ def _days_alone(
     """Return the days that a text names, which says nothing else, and its language."""
     words, dates = _words_and_dates(text, today)
     # A chat has no language before something was said in one.
-    spoken_first = sorted(languages(), key=lambda each: each != language)
+    spoken_first = sorted(phrases.languages(), key=lambda each: each != language)
     # "And" is written together with the day in Hebrew and Arabic.
     both = words, [_AND.sub("", word) for word in words]
     for spoken in spoken_first if len(words) <= MAX_MORE else ():
@@ -278,11 +269,11 @@ def _days_alone(
 def _words_and_dates(text: str, today: date) -> tuple[list[str], list[date]]:
     """Return the words of a text, and its dates in numbers; no words where it can't be asking."""
     # "24/7" is no day of July.
-    if len(text) > MAX_LENGTH or _ALWAYS.search(text):
+    if len(text) > phrases.MAX_LENGTH or _ALWAYS.search(text):
         return [], []
     text = _DOTTED.sub(" ", text)
     read = [numeric_date(found[0], today) for found in _NUMERIC_DATE.finditer(text)]
-    words = [word.text for word in words_of(_TIME.sub(" ", _NUMERIC_DATE.sub(" ", text)))]
+    words = [word.text for word in phrases.words_of(_TIME.sub(" ", _NUMERIC_DATE.sub(" ", text)))]
     dates = [day for day in read if day is not None]
     return (words, dates) if len(dates) == len(read) and len(words) <= MAX_WORDS else ([], [])
 
@@ -302,7 +293,7 @@ def _holiday(words: list[str], hours: Hours, today: date) -> tuple[list[str], li
     named: dict[tuple[str, ...], list[date]] = defaultdict(list)
     for day in sorted(day for day in hours.dates if day >= today):
         name = hours.dates[day].name
-        days = named[tuple(word.text for word in words_of(name))]
+        days = named[tuple(word.text for word in phrases.words_of(name))]
         if not days_in(name) and (not days or day - days[-1] == timedelta(days=1)):
             days.append(day)
     for day, *names in holidays():
@@ -329,7 +320,7 @@ def _days_named(words: Sequence[str], language: str, today: date) -> list[date] 
     days: list[date] = []
     places: list[int] = []
     number = month = None
-    is_date, on_a_date = False, languages()[language]["date_words"]
+    is_date, on_a_date = False, phrases.languages()[language]["date_words"]
     place = 0
     while place < len(words):
         word = words[place]
@@ -337,14 +328,14 @@ def _days_named(words: Sequence[str], language: str, today: date) -> list[date] 
         # A single Hebrew letter is a weekday after "day" alone.
         letter = days_in(word) if before in _DAY_WORDS and len(word) == 1 else None
         weekday = letter[0] or 7 if letter else day_or_month(word, 0, language)
-        found = phrases_at(words[place:], KINDS)
+        found = phrases.phrases_at(words[place:], KINDS)
         fits = [each for each in found if each.language == language or each.kind in _AROUND]
-        phrases = sorted(fits, key=lambda each: (-each.size, each.kind not in HOURS_DAYS))
-        if phrases and (weekday is None or len(word) > 1 or phrases[0].size > 1):
-            if phrases[0].kind in HOURS_DAYS:
-                days.append(today + timedelta(days=HOURS_DAYS.index(phrases[0].kind)))
+        matches = sorted(fits, key=lambda each: (-each.size, each.kind not in phrases.HOURS_DAYS))
+        if matches and (weekday is None or len(word) > 1 or matches[0].size > 1):
+            if matches[0].kind in phrases.HOURS_DAYS:
+                days.append(today + timedelta(days=phrases.HOURS_DAYS.index(matches[0].kind)))
                 places.append(place)
-            place += phrases[0].size
+            place += matches[0].size
             continue
         place += 1
         if weekday is not None:
@@ -360,8 +351,8 @@ def _days_named(words: Sequence[str], language: str, today: date) -> list[date] 
         elif not _YEAR.fullmatch(word) and word not in calendar_words(language)[2]:
             return None
     # "Monday to Friday" are more days than the two.
-    until = languages()[language]["until_words"]
-    is_greeted = len(days) > 1 and not places[0] and phrases_at(words[:1], ("greeting",))
+    until = phrases.languages()[language]["until_words"]
+    is_greeted = len(days) > 1 and not places[0] and phrases.phrases_at(words[:1], ("greeting",))
     if any(end - start == 2 and words[start + 1] in until for start, end in pairwise(places)):
         return None
     if month is not None:

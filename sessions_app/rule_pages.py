@@ -30,7 +30,7 @@ from memoryproject.foundation.process.jobs import enqueue
 from sessions_app.conversations.history_queries import profile_current
 from sessions_app.hours import WEEKDAYS, day_spans, hours_of, line_twice
 from sessions_app.models import Chat, OpeningHours, Rule, RuleRun
-from sessions_app.models.chat_rules import Happening
+from sessions_app.models.review import Happening
 from sessions_app.presentation.links import conversation_address
 from sessions_app.rules import Span, happened, template_of
 from sessions_app.takeover.facade import ReplyRefusedError, placeholders_check, template_check

@@ -25,13 +25,10 @@ from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import addres
 from memoryproject.foundation.outgoing_webhooks.deliveries import HookEvent, hooks_raise
 from memoryproject.foundation.outgoing_webhooks.models import EventType
 from memoryproject.foundation.staff_notices import Kind, notify
-from sessions_app.conversations.history_queries import profile_current
-from sessions_app.conversations.phrases import holds_words
-from sessions_app.conversations.plain_words import wants_person
+from sessions_app.conversations import history_queries, phrases, plain_words
 from sessions_app.hours import Hours, hours_of
+from sessions_app.inbox import needs, notes
 from sessions_app.inbox.labels import chats_assign, chats_label
-from sessions_app.inbox.needs import is_unknown
-from sessions_app.inbox.notes import note_write
 from sessions_app.models import (
     Assignment,
     Chat,
@@ -46,23 +43,12 @@ from sessions_app.models import (
     RuleRun,
     Turn,
 )
-from sessions_app.models.chat_rules import Happening
 from sessions_app.models.chats import Provider
 from sessions_app.models.limits import Standing
 from sessions_app.models.messages import APOLOGY, IMPORTED, SURVEY, DeliveryStatus, Role
+from sessions_app.models.review import Happening
 from sessions_app.models.turns import BY_RULE, HANDOVER, RULES_MET, Outcome, TurnState
-from sessions_app.takeover.facade import (
-    OwnNumber,
-    ReplyRefusedError,
-    StaffReply,
-    Writer,
-    chat_reply,
-    chat_template,
-    fill,
-    marketing_stopped,
-    placeholder_values,
-    template_found,
-)
+from sessions_app.takeover import facade as takeover
 from sessions_app.turns.facade import chat_locked, pause_in_force
 
 # What is older when a worker comes to it is left alone: a text would come too late.
@@ -183,7 +169,7 @@ SOURCES: Mapping[str, Callable[[Span, Rule], Iterable[Found]]] = {
     Happening.SILENCE: lambda span, rule: _unanswered_since(span, rule.minutes or 1),
     Happening.HANDOVER: lambda span, _rule: _turns(span, Q(context__has_key=HANDOVER)),
     Happening.UNANSWERED: lambda span, _rule: _turns(
-        span, Q(outcome=Outcome.FAILED) | Q(state=TurnState.FAILED) | is_unknown()
+        span, Q(outcome=Outcome.FAILED) | Q(state=TurnState.FAILED) | needs.is_unknown()
     ),
 }
 
@@ -195,7 +181,7 @@ def happened(rule: Rule, span: Span, hours: Hours | None) -> list[Happened]:
     """
     found: dict[tuple[UUID, str], Happened] = {}
     for chat_id, at, text in sorted(SOURCES[rule.when](span, rule), key=lambda each: each[1]):
-        if rule.words and not holds_words(text, rule.words):
+        if rule.words and not phrases.holds_words(text, rule.words):
             continue
         if rule.out_of_hours and (hours is None or hours.is_open(at)):
             continue
@@ -223,7 +209,7 @@ def left_out(chat_ids: set[UUID]) -> set[UUID]:
 
 def rules_on() -> list[Rule]:
     """Return the rules that act, in their order; the away text is one that nobody has to write."""
-    profile = profile_current()
+    profile = history_queries.profile_current()
     rules = list(Rule.objects.filter(is_on=True))
     if away := str(profile.hours.get("away_text", "")):
         since = profile.updated_at
@@ -233,7 +219,7 @@ def rules_on() -> list[Rule]:
 
 def _due(now: datetime, chat_id: UUID | None = None) -> Iterator[tuple[Rule, Happened]]:
     """Yield what the rules haven't acted on yet."""
-    hours = hours_of(profile_current())
+    hours = hours_of(history_queries.profile_current())
     for rule in rules_on():
         span = Span(max(rule.since, now - LOOKBACK), now, chat_id, is_live=True)
         events = happened(rule, span, hours)
@@ -253,7 +239,7 @@ def _is_handed_over(event: Happened, hours: Hours) -> bool:
     begun = turns.filter(state__in=[TurnState.PENDING, TurnState.RUNNING])
     texts = begun.values_list("message__content", flat=True)
     return turns.filter(context__has_key=HANDOVER).exists() or any(
-        wants_person(text or "") for text in texts
+        plain_words.wants_person(text or "") for text in texts
     )
 
 
@@ -273,9 +259,9 @@ def old_runs_drop(now: datetime) -> None:
 class Outlet:
     """How texts go out. ``writer`` has no author."""
 
-    writer: Writer
+    writer: takeover.Writer
     providers: Mapping[str, WhatsAppProvider]
-    otherwise: OwnNumber
+    otherwise: takeover.OwnNumber
 
 
 def rules_run(*, chat_id: UUID, outlet: Outlet) -> int:
@@ -288,7 +274,7 @@ def _act(rule: Rule, event: Happened, outlet: Outlet) -> bool:
     found = Chat.objects.filter(pk=event.chat_id).first()
     provider = outlet.providers.get(found.provider) if found and rule.template else None
     # Meta is asked before the transaction.
-    approved = template_found(provider, *template_of(rule.template)) if provider else None
+    approved = takeover.template_found(provider, *template_of(rule.template)) if provider else None
     with transaction.atomic():
         try:
             chat = chat_locked(event.chat_id)
@@ -347,7 +333,7 @@ def tell(*, rule: Rule, chat_id: UUID, event_id: UUID) -> None:
     """Tell staff of a chat: a mark in the inbox, a note, notifications; and integrators."""
     ChatMark.objects.update_or_create(chat_id=chat_id, defaults={"rule_name": rule.name})
     text = _("Rule “%(name)s”: %(when)s") % {"name": rule.name, "when": rule.get_when_display()}
-    note_write(user=None, chat_id=chat_id, text=text, actor=Actor("system", rule.name))
+    notes.note_write(user=None, chat_id=chat_id, text=text, actor=Actor("system", rule.name))
     data = {"rule_id": rule.pk, "rule": rule.name, "when": str(rule.when)}
     hooks_raise([HookEvent(EventType.RULE_MATCHED, event_id, data, chat_id)])
     notify(Kind.DUE, [(event_id, chat_id)])
@@ -363,13 +349,15 @@ def _sent(
     way: Any = {"chat_id": chat.pk, "writer": outlet.writer, "otherwise": outlet.otherwise}
     # WhatsApp's window may be closed, or the number sends no templates.
     if rule.text:
-        with suppress(ReplyRefusedError):
-            text = fill(rule.text, placeholder_values(chat))
-            chat_reply(reply=StaffReply(text, key), providers=outlet.providers, **way)
+        with suppress(takeover.ReplyRefusedError):
+            text = takeover.fill(rule.text, takeover.placeholder_values(chat))
+            takeover.chat_reply(
+                reply=takeover.StaffReply(text, key), providers=outlet.providers, **way
+            )
             yield "text"
     # It may be marketing where nobody knows what it is.
-    if rule.template and not (approved is None and marketing_stopped(chat)):
+    if rule.template and not (approved is None and takeover.marketing_stopped(chat)):
         way |= {"key": uuid.uuid5(key, "template"), "approved": approved}
-        with suppress(ReplyRefusedError):
-            chat_template(template=Template(*template_of(rule.template), ()), **way)
+        with suppress(takeover.ReplyRefusedError):
+            takeover.chat_template(template=Template(*template_of(rule.template), ()), **way)
             yield "template"

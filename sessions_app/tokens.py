@@ -14,14 +14,8 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.utils.translation import gettext as _, gettext_lazy, ngettext
 
+from memoryproject.foundation.admin_kit import staff_admin, staff_pages
 from memoryproject.foundation.admin_kit.display import column, moment_shown, shown_mark
-from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin, sections
-from memoryproject.foundation.admin_kit.staff_pages import (
-    OwnPage,
-    rights_required,
-    staff_page,
-    unstored,
-)
 from memoryproject.foundation.audit.audit_events import staff_actor
 from memoryproject.foundation.integrations.lenient import phone_digits
 from memoryproject.foundation.oauth.grants import ConsentRequest, grant_create
@@ -119,7 +113,7 @@ def _end_of(token: ApiToken) -> datetime | None:
 
 
 @admin.register(ApiToken)
-class ApiTokenAdmin(ReadOnlyAdmin):
+class ApiTokenAdmin(staff_admin.ReadOnlyAdmin):
     """Tokens are created and revoked, never changed or deleted: the audit log refers to them.
 
     Those of applications are replaced and cleaned up by themselves.
@@ -146,8 +140,10 @@ class ApiTokenAdmin(ReadOnlyAdmin):
     given = ("name", "scopes", "chats", "every_chat", "expires_at", "never_expires")
     made = (None, "name prefix application shown_scopes bound_to shown_state")
     times = (gettext_lazy("Times"), "created_at created_by valid_until revoked_at last_used_at")
-    fieldsets = sections(made, times)
-    own_pages: ClassVar[Any] = {"consent": OwnPage("consent/", "consent", "GET HEAD POST")}
+    fieldsets = staff_admin.sections(made, times)
+    own_pages: ClassVar[Any] = {
+        "consent": staff_pages.OwnPage("consent/", "consent", "GET HEAD POST")
+    }
 
     def get_fieldsets(self, request: HttpRequest, obj: ApiToken | None = None) -> Any:
         return super().get_fieldsets(request, obj) if obj else ((None, {"fields": self.given}),)
@@ -176,8 +172,8 @@ class ApiTokenAdmin(ReadOnlyAdmin):
         """Show the token only on this page: a notice would be stored in the session."""
         made: tokens.NewToken = request.__dict__["made_token"]
         context = {"made": made}
-        return unstored(
-            staff_page(
+        return staff_pages.unstored(
+            staff_pages.staff_page(
                 request, "admin/api_token_made.html", _("The new token"), context, of=self.model
             )
         )
@@ -194,7 +190,7 @@ class ApiTokenAdmin(ReadOnlyAdmin):
 
     def consent(self, request: HttpRequest) -> HttpResponse:
         """Ask whether an application may use the MCP server (?request=…, which is signed)."""
-        rights_required(request, "api.add_apitoken")
+        staff_pages.rights_required(request, "api.add_apitoken")
         try:
             wanted = ConsentRequest.read(request.GET.get("request", ""))
         except signing.BadSignature:
@@ -217,7 +213,7 @@ class ApiTokenAdmin(ReadOnlyAdmin):
                 return wanted.answer({"code": code})
             except tokens.TokenError as error:
                 form.add_error(None, str(error))
-        page = staff_page(
+        page = staff_pages.staff_page(
             request,
             "admin/oauth_consent.html",
             _("Connect an application"),

@@ -26,13 +26,10 @@ from memoryproject.foundation.audit.audit_events import (
 from memoryproject.foundation.audit.chain import ChainError
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.audit.verify import audit_verify
-from memoryproject.foundation.rest_kit import fields
-from memoryproject.foundation.rest_kit.errors import Unavailable, conflict
+from memoryproject.foundation.rest_kit import errors, fields, throttles, views
 from memoryproject.foundation.rest_kit.models import ANY, SCOPES
 from memoryproject.foundation.rest_kit.operations import CHANGED_MEANWHILE, conflicting, described
 from memoryproject.foundation.rest_kit.serializers import ChoiceFilter, Moment, MomentFilter
-from memoryproject.foundation.rest_kit.throttles import KINDS, rate_of
-from memoryproject.foundation.rest_kit.views import ApiView, ListView
 from sessions_app.forgetting.presentation import FORGETTING, forget_once, forgets
 from sessions_app.presentation.access import WhatsAppChatFilter, chat_named, names_of_bound
 
@@ -73,7 +70,7 @@ class AuditFilters(django_filters.FilterSet):  # type: ignore[misc]
         return rows.filter(chat__in=names)
 
 
-class AuditView(ListView):
+class AuditView(views.ListView):
     scopes = {"GET": "audit"}
     bound_tokens = False
     queryset = AuditEvent.objects.all()
@@ -108,7 +105,7 @@ class AuditReportSerializer(serializers.Serializer[Any]):
     findings = AuditFindingSerializer(many=True)
 
 
-class AuditVerifyView(ApiView):
+class AuditVerifyView(views.ApiView):
     scopes = {"GET": "audit"}
     kinds = {"GET": "bulk"}
     bound_tokens = False
@@ -116,8 +113,8 @@ class AuditVerifyView(ApiView):
         "GET": [conflicting("The log can't be sealed.", "The newest event is no longer there.")]
     }
     raises = {
-        ChainError: conflict,
-        OSError: lambda error: Unavailable(f"The log file can't be used: {error}"),
+        ChainError: errors.conflict,
+        OSError: lambda error: errors.Unavailable(f"The log file can't be used: {error}"),
     }
 
     @described(operation_id="audit_verify", responses=AuditReportSerializer)
@@ -183,7 +180,7 @@ class IndexSerializer(serializers.Serializer[Any]):
     version = serializers.CharField()
 
 
-class IndexView(ApiView):
+class IndexView(views.ApiView):
     scopes = {"GET": ANY}
     staff_rights = {"GET": ()}
 
@@ -202,7 +199,7 @@ class MeSerializer(serializers.Serializer[Any]):
     calls_per_minute = serializers.DictField(child=serializers.IntegerField())
 
 
-class MeView(ApiView):
+class MeView(views.ApiView):
     scopes = {"GET": ANY}
     # Staff without any right may know that they have none.
     staff_rights = {"GET": ()}
@@ -217,6 +214,6 @@ class MeView(ApiView):
             "scopes": [scope for scope in SCOPES if scope in caller.scopes],
             "whatsapp_chats": names_of_bound(caller) if caller.is_bound else None,
             "expires_at": caller.expires_at,
-            "calls_per_minute": {kind: rate_of(kind) for kind in KINDS},
+            "calls_per_minute": {kind: throttles.rate_of(kind) for kind in throttles.KINDS},
         }
         return Response(MeSerializer(document).data)

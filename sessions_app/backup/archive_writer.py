@@ -34,7 +34,7 @@ from sessions_app.backup.archive import (
     signature_of,
 )
 from sessions_app.models import MediaFile
-from sessions_app.models.stored_media import MediaState
+from sessions_app.models.summaries import MediaState
 
 OWNER_ONLY = 0o600
 

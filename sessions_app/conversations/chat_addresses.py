@@ -29,8 +29,7 @@ from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
 )
 from memoryproject.foundation.process.narrowing import instance
 from sessions_app.conversations.session_lifecycle import activity_record
-from sessions_app.models import Chat, ChatAddress, ChatSession, InboundDelivery
-from sessions_app.models.chats import Provider
+from sessions_app.models import Chat, ChatAddress, ChatSession, InboundDelivery, Provider
 from sessions_app.signals import one_person_found
 
 logger = logging.getLogger(__name__)

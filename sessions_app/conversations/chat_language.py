@@ -14,19 +14,8 @@ from functools import cache
 from math import exp, log
 from typing import TYPE_CHECKING, NamedTuple
 
-from sessions_app.conversations.history_queries import profile_current
-from sessions_app.conversations.phrases import (
-    BOOKED,
-    DENIALS,
-    MAX_LENGTH,
-    PERSON_END,
-    WISHES,
-    languages,
-    patterns,
-    words_of,
-)
-from sessions_app.models import Chat, Message
-from sessions_app.models.messages import Role
+from sessions_app.conversations import history_queries, phrases
+from sessions_app.models import Chat, Message, Role
 
 if TYPE_CHECKING:
     from py3langid.langid import LanguageIdentifier
@@ -50,10 +39,10 @@ _LETTERS = re.compile(
 # Letters of Persian, Urdu and Kurdish that Arabic hasn't.
 _NOT_ARABIC = re.compile("[\u06a9\u06ba\u06cc\u06d2]")
 _SHARED_NOUNS = (
-    BOOKED,
-    PERSON_END,
-    *WISHES,
-    *DENIALS,
+    phrases.BOOKED,
+    phrases.PERSON_END,
+    *phrases.WISHES,
+    *phrases.DENIALS,
     "hours_fill",
     "stop_asked",
     "stop_marketing",
@@ -88,12 +77,14 @@ def language_learn(*, chat: Chat, text: str, spoken: str = "") -> None:
 
 def _expected(chat: Chat) -> set[str]:
     """Return the languages of the business, and those of the country of the person's number."""
-    spoken = {code.strip() for code in profile_current().languages.split(",")}
+    spoken = {code.strip() for code in history_queries.profile_current().languages.split(",")}
     number = chat.client_phone.lstrip("+")
     codes = {
-        code for code, data in languages().items() if number.startswith(tuple(data["phone_codes"]))
+        code
+        for code, data in phrases.languages().items()
+        if number.startswith(tuple(data["phone_codes"]))
     }
-    return spoken & languages().keys() | (codes if number else set())
+    return spoken & phrases.languages().keys() | (codes if number else set())
 
 
 def language_of(
@@ -126,13 +117,13 @@ def is_common(word: str) -> bool:
 
 
 def _guess(text: str, before: str, expected: Collection[str] = ()) -> Guess:
-    written = text[:MAX_LENGTH].split()
+    written = text[: phrases.MAX_LENGTH].split()
     text = " ".join(each for each in written if not any(part in each for part in _NO_WORDS))
     letters = sum(map(str.isalpha, text))
     is_foreign = len(_NOT_ARABIC.findall(text)) > 1 or len(_LETTERS.findall(text)) * 2 < letters
     if not letters or is_foreign:
         return Guess("", 0.0, 0)
-    words = words_of(text)
+    words = phrases.words_of(text)
     known = [_known_words().get(word.text, ()) for word in words]
     if text.isascii() and len(words) < MIN_WORDS and not any(known):
         # A name, or "question 5", which may be of several languages.
@@ -163,7 +154,7 @@ def _library() -> LanguageIdentifier:
     from py3langid.langid import MODEL_FILE, LanguageIdentifier  # noqa: PLC0415
 
     identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
-    identifier.set_languages(languages())
+    identifier.set_languages(phrases.languages())
     # Of all other languages; nothing needs them again.
     identifier._full_model = ()
     return identifier
@@ -172,8 +163,8 @@ def _library() -> LanguageIdentifier:
 @cache
 def _common_words() -> dict[str, set[str]]:
     common: dict[str, set[str]] = defaultdict(set)
-    for language, data in languages().items():
-        for word in {word.text for each in data["common"] for word in words_of(each)}:
+    for language, data in phrases.languages().items():
+        for word in {word.text for each in data["common"] for word in phrases.words_of(each)}:
             common[word].add(language)
     return dict(common)
 
@@ -182,7 +173,7 @@ def _common_words() -> dict[str, set[str]]:
 def _known_words() -> dict[str, set[str]]:
     """Return the languages of each word of our phrases and of the common words."""
     known = defaultdict(set, {word: set(codes) for word, codes in _common_words().items()})
-    for found in patterns().values():
+    for found in phrases.patterns().values():
         # Those of wishes and denials have nouns of several languages: "question".
         for pattern in (each for each in found if each.kind not in _SHARED_NOUNS):
             for piece in pattern.pieces:

@@ -1,13 +1,14 @@
 """Read the history of a conversation for a prompt."""
 
 from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import chain
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Q, Subquery
+from django.db.models import F, Q, QuerySet, Subquery
 
 from cards_app.rules.extract import (
     Entry,
@@ -20,13 +21,7 @@ from cards_app.rules.extract import (
 )
 from cards_app.rules.session_data import Line
 from memoryproject.foundation.text.characters import CHARACTERS_A_TOKEN, estimate_tokens
-from sessions_app.conversations.message_text import (
-    HistoryMessage,
-    StoredText,
-    is_knowledge,
-    speaker_of,
-    text_with_reactions,
-)
+from sessions_app.conversations.message_text import is_knowledge, speaker_of, text_with_reactions
 from sessions_app.models import AssistantProfile, ChatSession, Message, SummarizationMetadata
 from sessions_app.models.messages import APOLOGY, Role
 from sessions_app.recall.facade import LeftOut
@@ -49,30 +44,15 @@ MAX_SUMMARIES_GIVEN = 10
 NOT_SAID = (Role.SUMMARY, Role.SYSTEM)
 # Before this number are all messages of a session.
 _LAST = 2**31 - 1
-# Those of HistoryMessage but for its place, and whether it was revoked.
-_COLUMNS = (
-    "message_id",
-    "session_id",
-    "order_num",
-    "role",
-    "kind",
-    "content",
-    "tokens",
-    "answers_id",
-    "metadata",
-    "edited_at",
-    "revoked_at",
+# What is the same in each query is made once: making it takes longer than reading the rows.
+_NOT_READ = ("terms", "history", "media")
+_NEWEST_FIRST: QuerySet[Any] = Message.objects.defer(*_NOT_READ).order_by("-order_num")
+_SUMMARIES = _NEWEST_FIRST.filter(role=Role.SUMMARY).annotate(
+    last_order=F("summarization__last_order"), chapter=F("summarization__chapter")
 )
-_OF_ANSWER = tuple(f"answer__{name}" for name in _COLUMNS)
-_WIDTH = len(_COLUMNS)
-# Summaries, and questions with their answers. What is the same in each query is made once: making
-# it takes longer than reading the rows.
-_NEWEST_FIRST = Message.objects.order_by("-order_num")
-_SUMMARIES = _NEWEST_FIRST.filter(role=Role.SUMMARY).values_list(
-    *_COLUMNS, "summarization__last_order", "summarization__chapter"
-)
+# Questions with their answers.
 _QUESTIONS = _NEWEST_FIRST.filter(answers__isnull=True).exclude(role__in=NOT_SAID)
-_SAID = _QUESTIONS.values_list(*_COLUMNS, *_OF_ANSWER)
+_SAID = _QUESTIONS.select_related("answer").defer(*(f"answer__{name}" for name in _NOT_READ))
 
 
 @dataclass(frozen=True)
@@ -83,7 +63,7 @@ class SummaryMessage:
     of a version before 1.1, which is one text.
     """
 
-    message: HistoryMessage
+    message: Message
     last_order: int
     entries: Sequence[Entry] | None
 
@@ -95,7 +75,8 @@ class SummaryMessage:
         if self.entries is None:
             return self
         rest, content = entries_without(self.entries, shown)
-        message = self.message._replace(content=content, tokens=estimate_tokens(content))
+        message = copy(self.message)
+        message.content, message.tokens = content, estimate_tokens(content)
         return replace(self, message=message, entries=rest) if rest else None
 
 
@@ -110,12 +91,12 @@ class History:
     messages in neither.
     """
 
-    messages: list[HistoryMessage]
+    messages: list[Message]
     tokens: int
     left_out_until: int = 0
     summary: SummaryMessage | None = None
     passage: str = ""
-    given: Sequence[HistoryMessage] = ()
+    given: Sequence[Message] = ()
 
     @property
     def summary_text(self) -> str:
@@ -164,9 +145,7 @@ def entries_without(entries: Sequence[Entry], shown: set[int]) -> tuple[list[Ent
     return rest, summary_text(rest)
 
 
-def summaries_before(
-    *, message: HistoryMessage
-) -> tuple[SummaryMessage | None, list[HistoryMessage]]:
+def summaries_before(*, message: Message) -> tuple[SummaryMessage | None, list[Message]]:
     """Return the latest summary that covers only messages before this one in its session.
 
     Beside it the summaries that were stored from outside before the message, oldest first: no
@@ -176,24 +155,24 @@ def summaries_before(
     given = Q(summarization=None, order_num__lt=message.order_num)
     rows = _SUMMARIES.filter(earlier | given, session_id=message.session_id)
     own = None
-    others: list[HistoryMessage] = []
-    for *columns, last_order, chapter in rows[: MAX_SUMMARIES_GIVEN + 1]:
-        stored, is_revoked = _from_row(columns)
-        if last_order is None and not is_revoked and stored.content.strip():
+    others: list[Message] = []
+    for stored in rows[: MAX_SUMMARIES_GIVEN + 1]:
+        last_order = stored.last_order
+        if last_order is None and not stored.revoked_at and stored.content.strip():
             others.insert(0, stored)
         if last_order is not None and own is None:
-            own = SummaryMessage(stored, last_order, entries_load(chapter))
+            own = SummaryMessage(stored, last_order, entries_load(stored.chapter))
     return own, others[-MAX_SUMMARIES_GIVEN:]
 
 
 def history_until(
-    message: StoredText,
+    message: Message,
     *,
     user_role: str,
     max_tokens: int,
     max_messages: int | None = None,
     passage_tokens: int = 0,
-    walk: Iterator[HistoryMessage] | None = None,
+    walk: Iterator[Message] | None = None,
 ) -> History:
     """Return the history before a message, and that message, by turns.
 
@@ -206,14 +185,13 @@ def history_until(
     user_role: how the passage names the person. walk: one that has arrived at the message, to go
     on with.
     """
-    last = HistoryMessage.of(message)
-    summary, given = summaries_before(message=last)
+    summary, given = summaries_before(message=message)
     summarized = summary.last_order if summary else 0
     # Summaries may have any length: half of the room stays for what was said.
     room = max_tokens - min(_tokens(given), max_tokens // 2)
-    walk = conversation_walk(last.session_id, last.order_num) if walk is None else walk
-    taken, left_out = _newest(last, walk, room, max_messages)
-    gap: list[HistoryMessage] = []
+    walk = conversation_walk(message.session_id, message.order_num) if walk is None else walk
+    taken, left_out = _newest(message, walk, room, max_messages)
+    gap: list[Message] = []
     if left_out and passage_tokens:
         gap = _unsummarized(chain(left_out, walk), summarized)
     if left_out and summary:
@@ -228,7 +206,7 @@ def history_until(
     return History(
         messages=taken[::-1],
         tokens=_tokens(taken),
-        left_out_until=left_out[0].place if left_out else 0,
+        left_out_until=_place(left_out[0]) if left_out else 0,
         summary=summary,
         passage=_passage(gap[:PASSAGE_MESSAGES][::-1], user_role, passage_tokens),
         given=given,
@@ -236,8 +214,8 @@ def history_until(
 
 
 def _newest(
-    last: HistoryMessage, walk: Iterator[HistoryMessage], max_tokens: int, max_messages: int | None
-) -> tuple[list[HistoryMessage], list[HistoryMessage]]:
+    last: Message, walk: Iterator[Message], max_tokens: int, max_messages: int | None
+) -> tuple[list[Message], list[Message]]:
     """Return the newest turns that fit, and those that were read and don't fit, newest first."""
     taken = [last]
     tokens = last.tokens
@@ -258,7 +236,7 @@ def _newest(
     return taken, []
 
 
-def _belongs(message: HistoryMessage, taken: Sequence[HistoryMessage]) -> bool:
+def _belongs(message: Message, taken: Sequence[Message]) -> bool:
     """Return whether the last messages make no sense without this one.
 
     That is the question to the answer before the last message, and what leads to the last message
@@ -270,13 +248,13 @@ def _belongs(message: HistoryMessage, taken: Sequence[HistoryMessage]) -> bool:
     return is_answered and len(taken) == KEEP_LAST
 
 
-def _is_least(taken: Sequence[HistoryMessage]) -> bool:
+def _is_least(taken: Sequence[Message]) -> bool:
     """Return whether only the last message and the turn before it are left."""
     return len(taken) <= KEEP_LAST or all(each.role != Role.USER for each in taken[1:-1])
 
 
 def _leave_answers_out(
-    taken: list[HistoryMessage], before: Sequence[HistoryMessage], left_out: list[HistoryMessage]
+    taken: list[Message], before: Sequence[Message], left_out: list[Message]
 ) -> None:
     """Move the oldest messages to those left out, up to a user's, if their question isn't there.
 
@@ -287,26 +265,34 @@ def _leave_answers_out(
             left_out.insert(0, taken.pop())
 
 
-def _unsummarized(walk: Iterator[HistoryMessage], summarized: int) -> list[HistoryMessage]:
+def _unsummarized(walk: Iterator[Message], summarized: int) -> list[Message]:
     """Return the left-out messages that no summary covers, newest first.
 
     Returns no more than a passage shows. An answer may have a higher number than the summary
     covers although the summary includes its question, so the walk goes a little further.
     """
-    gap: list[HistoryMessage] = []
+    gap: list[Message] = []
     for message in walk:
-        if message.place <= summarized - MAX_BURST or len(gap) >= PASSAGE_MESSAGES:
+        if _place(message) <= summarized - MAX_BURST or len(gap) >= PASSAGE_MESSAGES:
             break
         if message.order_num > summarized:
             gap.append(message)
     return gap
 
 
-def _tokens(messages: Sequence[HistoryMessage]) -> int:
+def _place(message: Message) -> int:
+    """Return the number at which a message stands in a prompt: an answer stands at its question's.
+
+    The walk has read the question with it.
+    """
+    return message.answers.order_num if message.answers else message.order_num
+
+
+def _tokens(messages: Sequence[Message]) -> int:
     return sum(message.tokens for message in messages)
 
 
-def conversation_walk(session_id: UUID, before: int = _LAST) -> Iterator[HistoryMessage]:
+def conversation_walk(session_id: UUID, before: int = _LAST) -> Iterator[Message]:
     """Yield the messages of a session, newest first, each question right after its answer.
 
     An apology for a missing answer is none.
@@ -318,36 +304,25 @@ def conversation_walk(session_id: UUID, before: int = _LAST) -> Iterator[History
     size = FIRST_BATCH
     while True:
         batch = list(rows.filter(order_num__lt=before)[:size])
-        for row in batch:
-            message, is_revoked = _from_row(row[:_WIDTH])
-            if row[_WIDTH] is not None:
-                answer, is_answer_revoked = _from_row(row[_WIDTH:])
-                if not is_answer_revoked and APOLOGY not in answer.metadata:
-                    yield answer._replace(place=message.order_num)
-            if not is_revoked and APOLOGY not in message.metadata:
-                yield message
+        for message in batch:
+            for each in (getattr(message, "answer", None), message):
+                if each and not each.revoked_at and APOLOGY not in each.metadata:
+                    yield each
         if len(batch) < size:
             return
         before = message.order_num
         size = min(size * 2, MAX_BATCH)
 
 
-def _from_row(row: Sequence[Any]) -> tuple[HistoryMessage, bool]:
-    """Return a message in its own place, and whether it was revoked."""
-    *columns, revoked_at = row
-    place = columns[_COLUMNS.index("order_num")]
-    return HistoryMessage._make((*columns, place)), revoked_at is not None
-
-
 def last_messages(
-    session_id: UUID, walk: Iterator[HistoryMessage]
-) -> tuple[HistoryMessage | None, list[HistoryMessage]]:
+    session_id: UUID, walk: Iterator[Message]
+) -> tuple[Message | None, list[Message]]:
     """Return the last message, and its answer if it has one already.
 
     An answer counts as part of its question, so that the last message is never an answer.
     ``walk`` has arrived at the last message then.
     """
-    answers: list[HistoryMessage] = []
+    answers: list[Message] = []
     for message in walk:
         if message.answers_id is None:
             here = (each for each in answers if each.session_id == session_id)
@@ -356,7 +331,7 @@ def last_messages(
     return None, []
 
 
-def _passage(gap: list[HistoryMessage], user_role: str, longest: int) -> str:
+def _passage(gap: list[Message], user_role: str, longest: int) -> str:
     """Return the most telling sentences of the gap's messages."""
     lines = [
         Said(

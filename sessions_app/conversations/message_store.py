@@ -17,15 +17,8 @@ from django.db.models.functions import Coalesce
 from memoryproject.foundation.bulk_rows import MIN_FOR_COPY, rows_add, sent_together
 from memoryproject.foundation.integrations.llm.base import message_tokens
 from memoryproject.foundation.text.characters import estimate_tokens
-from sessions_app.conversations.message_text import indexed_of
-from sessions_app.conversations.session_lifecycle import (
-    activity_record,
-    cards_outdate,
-    cards_request,
-)
-from sessions_app.models import ChatSession, Message
-from sessions_app.models.messages import Role
-from sessions_app.models.sessions import SessionStatus
+from sessions_app.conversations import message_text, session_lifecycle
+from sessions_app.models import ChatSession, Message, Role, SessionStatus
 from sessions_app.signals import business_wrote
 
 logger = logging.getLogger(__name__)
@@ -158,7 +151,7 @@ def messages_add(
         changed = {name: getattr(session, name) for name in CHANGED_BY_MESSAGES}
         ChatSession.objects.filter(pk=session.pk).update(**changed)
         if is_active:
-            activity_record(chat_id=session.chat_id, at=now)
+            session_lifecycle.activity_record(chat_id=session.chat_id, at=now)
     texts = [each.content for each in messages if each.role == Role.ASSISTANT]
     if texts:
         details = {"session_id": session.pk, "texts": texts}
@@ -167,13 +160,13 @@ def messages_add(
         )
     if session.status != SessionStatus.ACTIVE:
         # The sweep finds the card of an active session, so that the answer doesn't wait for it.
-        cards_request(session_ids=[session.pk])
+        session_lifecycle.cards_request(session_ids=[session.pk])
     return messages
 
 
 def message_row(session: ChatSession, new: NewMessage, order_num: int, now: datetime) -> Message:
     """Return a new row of a session, which isn't stored yet."""
-    indexed = indexed_of(new.content, new.metadata)
+    indexed = message_text.indexed_of(new.content, new.metadata)
     return Message(
         session=session,
         chat_id=session.chat_id,
@@ -217,7 +210,7 @@ def message_retext(
     A card that was made from the old text is deleted.
     """
     grown = stored_tokens(content, message.metadata) - message.tokens
-    indexed = indexed_of(content, message.metadata)
+    indexed = message_text.indexed_of(content, message.metadata)
     message.content = content
     message.tokens += grown
     message.terms, message.term_count = indexed.terms, indexed.length
@@ -227,7 +220,7 @@ def message_retext(
     if message.role == Role.ASSISTANT:
         read = ChatSession.objects.filter(pk=session.pk, promises_until__gte=message.order_num)
         read.update(promises_until=message.order_num - 1)
-    cards_outdate(session_ids=[session.pk])
+    session_lifecycle.cards_outdate(session_ids=[session.pk])
     if message.order_num >= session.window_start:
         session.total_tokens += grown
         window_prune(session=session, token_limit=token_limit)

@@ -1,61 +1,20 @@
 """The text of a stored message for prompts, searches and summaries."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, TypeVar
 from uuid import UUID
 
 from django.db.models import Model, QuerySet
 
+from memoryproject.foundation.integrations.lenient import Fields
 from memoryproject.foundation.retrieval.subqueries import may_repeat_a_query
+from memoryproject.foundation.text.characters import cut_at_word
 from memoryproject.foundation.text.terms import IndexedText, index_text
-from sessions_app.conversations.message_context import context_lines, reaction_line
 from sessions_app.conversations.phrases import TEXTS
-from sessions_app.models import Message
-from sessions_app.models.chats import CLIENT
-from sessions_app.models.messages import ASKING, Role, has_token_of
-
-
-class HistoryMessage(NamedTuple):
-    """A message for a prompt: histories are long, and model instances take long to build.
-
-    ``place``: where it stands in the conversation, an answer with its question.
-    """
-
-    message_id: UUID
-    session_id: UUID
-    order_num: int
-    role: str
-    kind: str
-    content: str
-    tokens: int
-    answers_id: UUID | None
-    metadata: Mapping[str, Any]
-    edited_at: datetime | None
-    place: int
-
-    @classmethod
-    def of(cls, message: "Message | HistoryMessage") -> "HistoryMessage":
-        """Return a message that was stored just now, or one that is answered: no answer itself."""
-        if isinstance(message, HistoryMessage):
-            return message
-        return cls(
-            message.message_id,
-            message.session_id,
-            message.order_num,
-            message.role,
-            message.kind,
-            message.content,
-            message.tokens,
-            message.answers_id,
-            message.metadata,
-            message.edited_at,
-            message.order_num,
-        )
-
-
-StoredText: TypeAlias = Message | HistoryMessage
+from sessions_app.models import CLIENT, Message, Role
+from sessions_app.models.messages import ASKING, has_token_of
 
 WITH_TEXT_ALONE = ("text", "interactive", "button")
 
@@ -77,7 +36,7 @@ def without_notice(text: str) -> str:
     return answer if is_notice else text
 
 
-def text_of(message: StoredText, *, is_last: bool = False) -> str:
+def text_of(message: Message, *, is_last: bool = False) -> str:
     """Return the message's content with what stands around it; a label if it isn't text.
 
     The notice below an answer isn't part of it. ``is_last``: it is answered now, as it is.
@@ -91,12 +50,12 @@ def text_of(message: StoredText, *, is_last: bool = False) -> str:
     return "\n".join([*around, content])
 
 
-def text_with_reactions(message: StoredText) -> str:
+def text_with_reactions(message: Message) -> str:
     """Return the text and the reactions to it, for summaries."""
     return "\n".join(filter(None, (text_of(message), _reactions(message))))
 
 
-def _reactions(message: StoredText) -> str:
+def _reactions(message: Message) -> str:
     return reaction_line(
         role=message.role,
         kind=message.kind,
@@ -106,15 +65,15 @@ def _reactions(message: StoredText) -> str:
 
 
 def as_chat_lines(
-    messages: Sequence[StoredText], *, is_group: bool
-) -> list[tuple[StoredText | None, str, str]]:
+    messages: Sequence[Message], *, is_group: bool
+) -> list[tuple[Message | None, str, str]]:
     """Return stored messages as a chat model takes them: each with its role and its text.
 
     Content that isn't text is named as such, and in a group each message names its author. A
     reaction stands before the person's next message, or at the end in a line of its own, without a
     message: the assistant never wrote it.
     """
-    lines: list[tuple[StoredText | None, str, str]] = []
+    lines: list[tuple[Message | None, str, str]] = []
     reactions: list[str] = []
     for message in messages:
         content = text_of(message, is_last=message is messages[-1])
@@ -131,7 +90,7 @@ def as_chat_lines(
     return lines
 
 
-def speaker_of(message: StoredText, *, user_role: str = CLIENT) -> str:
+def speaker_of(message: Message, *, user_role: str = CLIENT) -> str:
     """Return the speaker; in a group, by name."""
     if message.role != Role.USER:
         return str(message.role)
@@ -151,7 +110,7 @@ def indexed_of(content: str, metadata: Mapping[str, Any]) -> IndexedText:
     return replace(indexed, terms=[*indexed.terms, ASKING])
 
 
-def is_knowledge(message: StoredText) -> bool:
+def is_knowledge(message: Message) -> bool:
     """Return whether the message holds knowledge: commands and system texts don't."""
     return bool(message.content.strip()) and not (
         {"command", "system_text"} & message.metadata.keys()
@@ -182,3 +141,72 @@ def row_by_token(
     if chat_id is None or not message_id.startswith("wamid."):
         return None
     return rows.filter(has_token_of(FIELD, message_id), **{chat: chat_id}).order_by("pk").first()
+
+
+# What a person sees beside a message, in short lines for prompts and summaries.
+
+MAX_CITED = 300
+# In a stored message's metadata: the line that it answers, as {"role", "text", "sender", "name"}. A
+# name has who wrote it in a group. What a provider sends has a role only if it quotes us.
+QUOTED = "quoted"
+
+
+def cited(text: object) -> str:
+    """Return a text on one line, cut at MAX_CITED, that can't end the brackets around it."""
+    return f"“{_on_one_line(text)}”"
+
+
+def _on_one_line(text: object) -> str:
+    line = " ".join(str(text).split()).translate(str.maketrans("[]“”", "()''"))
+    return cut_at_word(line, MAX_CITED)
+
+
+def quote_of(*, role: str, kind: str, content: str, sender: str, name: str) -> dict[str, str]:
+    """Return what a message that answers this one keeps of it in its metadata."""
+    text = content if kind in ("text", "interactive", "button") else f"({kind}) {content}"
+    named = {"name": name} if name else {}
+    return {"role": role, "text": cut_at_word(text.strip(), MAX_CITED), "sender": sender, **named}
+
+
+def context_lines(metadata: Mapping[str, Any], edited_at: datetime | None) -> list[str]:
+    """Return the lines that stand before a person's message, without the reactions to it."""
+    return [f"[{line}]" for line in _lines(metadata, edited_at)]
+
+
+def _lines(metadata: Mapping[str, Any], edited_at: datetime | None) -> Iterator[str]:
+    if ad := _shown(metadata.get("referral"), "headline", "body", "source_url"):
+        yield f"came from the ad {ad}"
+    if product := _shown(metadata.get("referred_product"), "product_retailer_id"):
+        yield f"about the product {product}"
+    quoted = Fields.of(metadata.get(QUOTED))
+    whose = {"assistant": "the assistant’s", "user": "their own"}.get(str(quoted.get("role")))
+    if whose == "their own" and (name := _on_one_line(quoted.get("name") or "")):
+        whose = f"{name}’s"
+    if str(quoted.get("text") or "").strip():
+        yield f"in reply to {whose or 'the'} message {cited(quoted['text'])}"
+    elif metadata.get("reply_to_id"):
+        yield f"in reply to {whose or 'an'} earlier message"
+    if metadata.get("frequently_forwarded"):
+        yield "forwarded many times: others wrote it"
+    elif metadata.get("forwarded"):
+        yield "forwarded: somebody else wrote it"
+    if edited_at is not None:
+        yield "edited since"
+
+
+def _shown(found: Any, *keys: str) -> str:
+    values = [str(value).strip() for key in keys if (value := Fields.of(found).get(key))]
+    return cited(" – ".join(values)) if values else ""
+
+
+def reaction_line(*, role: str, kind: str, content: str, metadata: Mapping[str, Any]) -> str:
+    """Return what was put on a message, for the line after it; "" without reactions.
+
+    A reaction is an answer: "Confirm Tuesday?" 👍
+    """
+    signs = [str(sign) for sign in Fields.of(metadata.get("reactions")).values() if sign]
+    if not signs:
+        return ""
+    whose = "the assistant’s" if role == Role.ASSISTANT else "their own"
+    text = cited(content.strip() or f"({kind})")
+    return f"[reacted with {' '.join(signs)} to {whose} message {text}]"

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from memoryproject.foundation.retrieval.fragments import Fragments
 from memoryproject.foundation.text.characters import cut_at_word, whole_places
-from sessions_app.conversations.message_context import QUOTED
+from sessions_app.conversations.message_text import QUOTED
 from sessions_app.conversations.phrases import holds_words
 from sessions_app.models import (
     AnswerTrial,
@@ -26,8 +26,7 @@ from sessions_app.models import (
     TurnReplay,
 )
 from sessions_app.models.trials import TRIED_IDS
-from sessions_app.models.turn_states import turns_restart
-from sessions_app.models.turns import RECALLED_IDS, RULES_MET
+from sessions_app.models.turns import RECALLED_IDS, RULES_MET, turns_restart
 from sessions_app.recall.facade import MAX_NEIGHBOUR_LENGTH
 
 GONE = "[deleted by the sender]"

@@ -21,23 +21,8 @@ from memoryproject.foundation.outgoing_webhooks.models import EventType
 from memoryproject.foundation.process.jobs import enqueue
 from memoryproject.foundation.staff_notices import Kind, notify
 from memoryproject.foundation.text.uuids import iso_utc
-from sessions_app.models import (
-    AssistantProfile,
-    CardWork,
-    Chat,
-    ChatActivity,
-    ChatSession,
-    Evidence,
-    Message,
-    Rule,
-    SessionOutcome,
-    Turn,
-)
+from sessions_app import models, signals
 from sessions_app.models.chats import addresses_now
-from sessions_app.models.messages import Role
-from sessions_app.models.sessions import SessionStatus
-from sessions_app.models.turns import WAITING_STATES, Outcome, TurnState
-from sessions_app.signals import cards_due, session_expired
 
 # Queue the session cards that are due.
 
@@ -59,11 +44,11 @@ def cards_request(*, session_ids: Collection[UUID]) -> None:
     if not session_ids:
         return
     now = timezone.now()
-    known = CardWork.objects.filter(pk__in=list(session_ids))
+    known = models.CardWork.objects.filter(pk__in=list(session_ids))
     if known.update(token=uuid4(), due_at=now, attempts=0) < len(set(session_ids)):
-        fresh = [CardWork(session_id=key, due_at=now) for key in dict.fromkeys(session_ids)]
-        CardWork.objects.bulk_create(fresh, ignore_conflicts=True)
-    transaction.on_commit(partial(_send, cards_due, session_ids=list(session_ids)))
+        fresh = [models.CardWork(session_id=key, due_at=now) for key in dict.fromkeys(session_ids)]
+        models.CardWork.objects.bulk_create(fresh, ignore_conflicts=True)
+    transaction.on_commit(partial(_send, signals.cards_due, session_ids=list(session_ids)))
 
 
 def cards_outdate(*, session_ids: Collection[UUID]) -> int:
@@ -78,8 +63,8 @@ def cards_outdate(*, session_ids: Collection[UUID]) -> int:
     outcomes_outdate(session_ids=keys)
     has_one = Q(Exists(MemoryCard.objects.filter(pk=OuterRef("pk"))))
     is_made = Q(card_work__isnull=False)
-    ended = ~Q(status=SessionStatus.ACTIVE)
-    due = ChatSession.objects.filter(ended | has_one | is_made, pk__in=keys)
+    ended = ~Q(status=models.SessionStatus.ACTIVE)
+    due = models.ChatSession.objects.filter(ended | has_one | is_made, pk__in=keys)
     cards_request(session_ids=list(due.order_by("pk").values_list("pk", flat=True)))
     return cards_delete(session_ids=keys)
 
@@ -89,11 +74,11 @@ def outcomes_outdate(*, session_ids: Collection[UUID]) -> None:
     keys = list(session_ids)
     # Some evidence of a session is in later ones of its chat.
     later = Q()
-    for kind in (Evidence.SAID_YES, Evidence.SAID_NO, Evidence.RETURNED):
+    for kind in (models.Evidence.SAID_YES, models.Evidence.SAID_NO, models.Evidence.RETURNED):
         later |= Q(evidence__contains=[{"kind": kind}])
-    chats = ChatSession.objects.filter(pk__in=keys).values("chat")
+    chats = models.ChatSession.objects.filter(pk__in=keys).values("chat")
     of_sessions = Q(pk__in=keys) | Q(later, session__chat__in=chats)
-    SessionOutcome.objects.filter(of_sessions).update(rules=0, evidence=[])
+    models.SessionOutcome.objects.filter(of_sessions).update(rules=0, evidence=[])
 
 
 def cards_sweep(*, enqueue: Callable[[Sequence[UUID]], None], now: datetime | None = None) -> int:
@@ -102,7 +87,7 @@ def cards_sweep(*, enqueue: Callable[[Sequence[UUID]], None], now: datetime | No
     Returns how many. Several processes can run it at the same time.
     """
     before = (now or timezone.now()) - TIME_FOR_WORKERS
-    left = CardWork.objects.filter(due_at__lt=before).order_by("due_at")
+    left = models.CardWork.objects.filter(due_at__lt=before).order_by("due_at")
     keys = [*left.values_list("pk", flat=True)[:MAX_SWEPT], *_grown()]
     for start in range(0, len(keys), AT_ONCE):
         enqueue(keys[start : start + AT_ONCE])
@@ -112,7 +97,7 @@ def cards_sweep(*, enqueue: Callable[[Sequence[UUID]], None], now: datetime | No
 def card_put_off(*, session_id: UUID) -> None:
     """Postpone a card that failed, so that it doesn't delay the others."""
     with transaction.atomic():
-        work = CardWork.objects.select_for_update(no_key=True).filter(pk=session_id).first()
+        work = models.CardWork.objects.select_for_update(no_key=True).filter(pk=session_id).first()
         if work is None:
             return
         wait = min(FIRST_WAIT * 2 ** min(work.attempts, 20), MAX_WAIT)
@@ -124,21 +109,23 @@ def card_put_off(*, session_id: UUID) -> None:
 def _grown() -> list[UUID]:
     """Return the active sessions that got messages after their card was made."""
     older = MemoryCard.objects.filter(pk=OuterRef("pk"), last_order__lt=OuterRef("message_counter"))
-    active = ChatSession.objects.filter(status=SessionStatus.ACTIVE, message_counter__gt=0)
+    active = models.ChatSession.objects.filter(
+        status=models.SessionStatus.ACTIVE, message_counter__gt=0
+    )
     grown = active.filter(Exists(older), card_work__isnull=True)
     return list(grown.values_list("pk", flat=True)[:MAX_SWEPT])
 
 
 def _send(signal: Signal, **about: object) -> None:
     """Send a signal after the commit. The sweep finds what a receiver fails to do."""
-    for receiver, result in signal.send_robust(sender=ChatSession, **about):
+    for receiver, result in signal.send_robust(sender=models.ChatSession, **about):
         if isinstance(result, Exception):
             logger.error("%r failed for %s.", receiver, about, exc_info=result)
 
 
-ACTIVITY, CHATS = ChatActivity._meta.db_table, Chat._meta.db_table
+ACTIVITY, CHATS = models.ChatActivity._meta.db_table, models.Chat._meta.db_table
 
-MESSAGES = Message._meta.db_table
+MESSAGES = models.Message._meta.db_table
 
 # Of two concurrent writers the later time stays, in whatever order they commit.
 SAID = f"""
@@ -174,29 +161,29 @@ def activity_recount(*, chat_ids: Collection[UUID]) -> None:
     """
     wanted = sorted(set(chat_ids))
     # Lock before the read, so that no concurrent message is missed.
-    rows = ChatActivity.objects.select_for_update().filter(chat__in=wanted).order_by("chat")
+    rows = models.ChatActivity.objects.select_for_update().filter(chat__in=wanted).order_by("chat")
     list(rows.values_list("chat", flat=True))
     with connection.cursor() as cursor:
-        cursor.execute(RECOUNT, [Role.SUMMARY, wanted])
+        cursor.execute(RECOUNT, [models.Role.SUMMARY, wanted])
 
 
 logger = logging.getLogger(__name__)
 
-IN_PROGRESS = (*WAITING_STATES, TurnState.SENDING)
+IN_PROGRESS = (*models.WAITING_STATES, models.TurnState.SENDING)
 
 
 def session_open(
-    *, chat: Chat, now: datetime, timeout: timedelta, actor: Actor = SYSTEM
-) -> ChatSession:
+    *, chat: models.Chat, now: datetime, timeout: timedelta, actor: Actor = SYSTEM
+) -> models.ChatSession:
     """Return the chat's active session, locked until the transaction ends.
 
     Opens a new session if there is none or if it has been idle for ``timeout`` (to the second,
     EDGE-004). A session in which a worker is answering now is still in use (EDGE-009). The
     caller holds the lock of the chat's row, so that two openers can't race.
     """
-    active = ChatSession.objects.select_for_update(no_key=True)
+    active = models.ChatSession.objects.select_for_update(no_key=True)
     # A chat has one at most.
-    for session in active.filter(chat=chat, status=SessionStatus.ACTIVE):
+    for session in active.filter(chat=chat, status=models.SessionStatus.ACTIVE):
         falls_due = expires_at(session, timeout)
         if falls_due > now or _is_answering(session):
             return session
@@ -204,26 +191,26 @@ def session_open(
     return session_start(chat=chat, now=now, actor=actor)
 
 
-def expires_at(session: ChatSession, timeout: timedelta) -> datetime:
+def expires_at(session: models.ChatSession, timeout: timedelta) -> datetime:
     """Return when the session expires if nothing more is said; whole seconds."""
     return session.last_active.replace(microsecond=0) + timeout
 
 
-def _is_answering(session: ChatSession) -> bool:
-    turns = Turn.objects.filter(session=session, state__in=IN_PROGRESS)
+def _is_answering(session: models.ChatSession) -> bool:
+    turns = models.Turn.objects.filter(session=session, state__in=IN_PROGRESS)
     # A lease runs in real time, whatever ``now`` the caller passes.
     return bool(turns.held(timezone.now()))
 
 
-def session_start(*, chat: Chat, now: datetime, actor: Actor = SYSTEM) -> ChatSession:
+def session_start(*, chat: models.Chat, now: datetime, actor: Actor = SYSTEM) -> models.ChatSession:
     """Create the chat's active session. Raises IntegrityError if it has one already."""
-    session = ChatSession.objects.create(chat=chat, created_at=now, last_active=now)
+    session = models.ChatSession.objects.create(chat=chat, created_at=now, last_active=now)
     logger.info("Session %s of chat %s was created.", session.session_id, chat.pk)
     sessions_record(action="session.create", sessions=[session], actor=actor)
     return session
 
 
-def session_end(*, session: ChatSession, at: datetime, actor: Actor = SYSTEM) -> None:
+def session_end(*, session: models.ChatSession, at: datetime, actor: Actor = SYSTEM) -> None:
     """Expire a session as of ``at``; its messages stay.
 
     ``session_expired`` is sent when the transaction is committed.
@@ -231,14 +218,14 @@ def session_end(*, session: ChatSession, at: datetime, actor: Actor = SYSTEM) ->
     sessions_end(ended=[(session, at)], actor=actor)
 
 
-def damaged_session_end(*, chat: Chat, at: datetime) -> bool:
+def damaged_session_end(*, chat: models.Chat, at: datetime) -> bool:
     """Expire the chat's active session if its counter is behind its messages.
 
     No message can be added to such a session. Returns whether there was one (ERR-SESSION-001).
     """
     with transaction.atomic():
-        active = ChatSession.objects.select_for_update(no_key=True)
-        session = active.filter(chat=chat, status=SessionStatus.ACTIVE).first()
+        active = models.ChatSession.objects.select_for_update(no_key=True)
+        session = active.filter(chat=chat, status=models.SessionStatus.ACTIVE).first()
         if session is None:
             return False
         highest = session.messages.aggregate(highest=Max("order_num"))["highest"] or 0
@@ -255,17 +242,19 @@ def damaged_session_end(*, chat: Chat, at: datetime) -> bool:
     return True
 
 
-def sessions_end(*, ended: Sequence[tuple[ChatSession, datetime]], actor: Actor = SYSTEM) -> None:
+def sessions_end(
+    *, ended: Sequence[tuple[models.ChatSession, datetime]], actor: Actor = SYSTEM
+) -> None:
     """Expire many sessions at once and request their cards.
 
     Sessions end only in this function.
     """
     for session, at in ended:
-        session.status = SessionStatus.EXPIRED
+        session.status = models.SessionStatus.EXPIRED
         session.expired_at = at
         session.save(update_fields=["status", "expired_at"])
         logger.info("Session %s of chat %s expired.", session.session_id, session.chat_id)
-        transaction.on_commit(partial(_send, session_expired, session_id=session.pk))
+        transaction.on_commit(partial(_send, signals.session_expired, session_id=session.pk))
     cards_request(session_ids=[session.pk for session, _ in ended])
     hooks_raise(
         [
@@ -281,7 +270,7 @@ def sessions_end(*, ended: Sequence[tuple[ChatSession, datetime]], actor: Actor 
     sessions_record(action="session.expire", sessions=[one for one, _ in ended], actor=actor)
 
 
-def sessions_record(*, action: str, sessions: Sequence[ChatSession], actor: Actor) -> None:
+def sessions_record(*, action: str, sessions: Sequence[models.ChatSession], actor: Actor) -> None:
     """Record the change of sessions in the audit log (NFR-SEC-005)."""
     audit_record_many(
         events=[
@@ -297,41 +286,41 @@ def sessions_record(*, action: str, sessions: Sequence[ChatSession], actor: Acto
 ANSWERING, SENDING = "answering", "sending"
 
 
-def turn_failed(turn: Turn, *, stage: str) -> None:
+def turn_failed(turn: models.Turn, *, stage: str) -> None:
     """Report that a turn failed for good, in ``answering`` or ``sending``.
 
     Call it in the transaction that records the failure. Staff read the error in the admin; the
     event names its code alone, because an error may quote a message.
     """
-    failed = {"stage": stage, "outcome": str(Outcome.FAILED), "error_code": turn.error_code}
+    failed = {"stage": stage, "outcome": str(models.Outcome.FAILED), "error_code": turn.error_code}
     _raise_of(EventType.TURN_FAILED, turn, failed)
     notify(Kind.FAILED, [(turn.turn_id, turn.chat_id)])
 
 
-def answer_stored(turn: Turn) -> None:
+def answer_stored(turn: models.Turn) -> None:
     """Report a stored answer: by a model, from memory alone, or an apology.
 
     Call it in the transaction that stores the answer.
     """
     kinds: dict[str, str] = {
-        Outcome.ANSWERED: EventType.TURN_ANSWERED,
-        Outcome.FROM_MEMORY: EventType.TURN_DEGRADED,
+        models.Outcome.ANSWERED: EventType.TURN_ANSWERED,
+        models.Outcome.FROM_MEMORY: EventType.TURN_DEGRADED,
     }
-    if turn.outcome == Outcome.FAILED:
+    if turn.outcome == models.Outcome.FAILED:
         turn_failed(turn, stage=ANSWERING)
     elif turn.outcome in kinds:
         answer = {"outcome": str(turn.outcome), "error_code": turn.error_code}
         _raise_of(kinds[turn.outcome], turn, {"reply_message_id": _text(turn.reply_id), **answer})
 
 
-def message_received(turn: Turn) -> None:
+def message_received(turn: models.Turn) -> None:
     """Report a person's message, whose turn this is. Call it in the transaction that stores it."""
     _raise_of(EventType.MESSAGE_RECEIVED, turn, {"kind": turn.context.get("kind", "text")})
 
 
 # Whether rules of staff may act on what happens in any chat.
-RULES_ACT = Exists(Rule.objects.filter(is_on=True)) | Exists(
-    AssistantProfile.objects.filter(hours__away_text__gt="")
+RULES_ACT = Exists(models.Rule.objects.filter(is_on=True)) | Exists(
+    models.AssistantProfile.objects.filter(hours__away_text__gt="")
 )
 
 
@@ -340,7 +329,7 @@ def rules_look(chat_id: UUID) -> None:
 
     The sweep of each minute looks, too.
     """
-    if Chat.objects.filter(RULES_ACT, pk=chat_id).exists():
+    if models.Chat.objects.filter(RULES_ACT, pk=chat_id).exists():
         enqueue_rules(chat_id)
 
 
@@ -348,7 +337,7 @@ def enqueue_rules(chat_id: UUID) -> None:
     enqueue("sessions_app.tasks.run_rules", str(chat_id), task_name=f"rules {chat_id}")
 
 
-def _raise_of(event_type: str, turn: Turn, more: Mapping[str, Any]) -> None:
+def _raise_of(event_type: str, turn: models.Turn, more: Mapping[str, Any]) -> None:
     ids = {
         "turn_id": str(turn.turn_id),
         "session_id": _text(turn.session_id),
@@ -368,7 +357,7 @@ def _text(key: UUID | None) -> str | None:
 class SessionInChat:
     """A session with its chat; ``addresses``: the chat's, at present."""
 
-    session: ChatSession
+    session: models.ChatSession
     addresses: Sequence[str]
 
 
@@ -396,7 +385,7 @@ def _sessions(session_id: UUID, chat_ids: Collection[UUID] | None) -> QuerySet[A
 
 def sessions_in_chats() -> QuerySet[Any]:
     """Return the sessions with their chats and the chats' current addresses."""
-    sessions = ChatSession.objects.select_related("chat")
+    sessions = models.ChatSession.objects.select_related("chat")
     return sessions.annotate(current_addresses=addresses_now("chat"))
 
 

@@ -11,11 +11,7 @@ from memories_app.embedding_models.vectors import model_verify
 from memories_app.models import EmbeddingModel, EmbeddingState
 from memoryproject.checks import SETTINGS
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
-from memoryproject.foundation.integrations.embedders.base import (
-    AbsentEmbedder,
-    EmbedderError,
-    WrongDimensionsError,
-)
+from memoryproject.foundation.integrations.embedders import base as embedders
 from sessions_app.embedding import choice
 
 # A start doesn't wait long for a server that is down.
@@ -32,7 +28,7 @@ def embedder_is_there(**_: Any) -> list[CheckMessage]:
         return []
     try:
         choice.made_for(named, None, TIMEOUT_SECONDS)
-    except EmbedderError as error:
+    except embedders.EmbedderError as error:
         if error.permanent:
             return [Error(error_text(error), hint="Or use EMBEDDER=wordllama.", id="memory.E004")]
         return [Warning(error_text(error), hint="Recall goes by words.", id="memory.W004")]
@@ -78,7 +74,7 @@ def embedder_problems() -> list[CheckMessage]:
         return found
     in_use = choice.Choice(active.kind, active.name)
     absent = choice.of_model(active)
-    if isinstance(absent, AbsentEmbedder):
+    if isinstance(absent, embedders.AbsentEmbedder):
         text = f"The embedding model in use can't be used: {absent.reason}"
         return [Warning(text, hint="Until then recall goes by words.", id="memory.W005")]
     if chosen != in_use:
@@ -108,10 +104,10 @@ def _dimension_problems(chosen: choice.Choice) -> list[CheckMessage]:
         # A server may return other dimensions than the model is known to have.
         for vector in made.embed(["dimensions"]):
             if len(vector) != model.dimensions:
-                raise WrongDimensionsError(
+                raise embedders.WrongDimensionsError(
                     model.model_id, given=len(vector), known=model.dimensions
                 )
-    except WrongDimensionsError as error:
+    except embedders.WrongDimensionsError as error:
         text = (
             f"EMBEDDER and EMBEDDING_MODEL name {chosen}, whose vectors here have {error.known} "
             f"dimensions, but it gives {error.given} now: it is another model."
@@ -122,7 +118,7 @@ def _dimension_problems(chosen: choice.Choice) -> list[CheckMessage]:
             "memories_reembed where the model has another name."
         )
         return [Error(text, hint=hint, id="memory.E005")]
-    except EmbedderError as error:
+    except embedders.EmbedderError as error:
         text = f"The embedder {chosen} can't be asked: {error}"
         return [Warning(text, hint="Recall goes by words meanwhile.", id="memory.W007")]
     return []

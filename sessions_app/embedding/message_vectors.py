@@ -11,13 +11,8 @@ from django.utils import timezone
 from pgvector import Vector
 from psycopg.types.json import Jsonb
 
-from memoryproject.foundation.integrations.embedders.base import (
-    Embedder,
-    EmbedderError,
-    embed_covered,
-)
-from sessions_app.models import ChatSession, Message, MessageEmbedding
-from sessions_app.models.messages import Role
+from memoryproject.foundation.integrations.embedders import base as embedders
+from sessions_app.models import ChatSession, Message, MessageEmbedding, Role
 from sessions_app.models.sessions import VECTORS_LOST_AFTER
 
 logger = logging.getLogger(__name__)
@@ -42,7 +37,7 @@ ON CONFLICT DO NOTHING
 """  # noqa: S608 constants only
 
 
-def messages_embed(*, session_id: UUID, embedder: Embedder) -> int:
+def messages_embed(*, session_id: UUID, embedder: embedders.Embedder) -> int:
     """Make the missing vectors of a session's latest messages; return how many.
 
     If the embedder fails, the messages wait for the next run, and recall finds them by their
@@ -55,7 +50,7 @@ def messages_embed(*, session_id: UUID, embedder: Embedder) -> int:
     lacking = messages_lacking(latest, embedder.model_id).order_by("order_num")
     try:
         return _embed(dict(lacking.values_list("pk", "content")), embedder)
-    except EmbedderError as error:
+    except embedders.EmbedderError as error:
         logger.warning("Messages have no vectors yet: %s", error)
         return 0
 
@@ -63,7 +58,7 @@ def messages_embed(*, session_id: UUID, embedder: Embedder) -> int:
 def session_embed(
     *,
     session_id: UUID,
-    embedder: Embedder,
+    embedder: embedders.Embedder,
     go_on: Callable[[UUID, int], object] = lambda _session_id, _before: None,
     before: int | None = None,
 ) -> int:
@@ -86,7 +81,7 @@ def session_embed(
     requested = sessions.filter(vectors_requested_at__isnull=True)
     try:
         made = _embed({key: content for key, content, _ in batch}, embedder)
-    except EmbedderError:
+    except embedders.EmbedderError:
         requested.update(vectors_requested_at=timezone.now())
         raise
     if more:
@@ -114,7 +109,7 @@ def vectors_abandoned(now: datetime) -> list[UUID]:
 
 
 def sessions_embed(
-    *, session_ids: Sequence[UUID], embedder: Embedder, progress: Callable[[int], object]
+    *, session_ids: Sequence[UUID], embedder: embedders.Embedder, progress: Callable[[int], object]
 ) -> int:
     """Make the missing vectors of the messages of these sessions; return how many.
 
@@ -144,9 +139,9 @@ def messages_lacking(messages: QuerySet[Message], model_id: str) -> QuerySet[Mes
     return with_text.exclude(embeddings__model=model_id).defer("terms")
 
 
-def _embed(lacking: Mapping[UUID, str], embedder: Embedder) -> int:
+def _embed(lacking: Mapping[UUID, str], embedder: embedders.Embedder) -> int:
     """Make and store vectors of these messages; returns how many. Raises EmbedderError."""
-    vectors = embed_covered(embedder, list(lacking.values()))
+    vectors = embedders.embed_covered(embedder, list(lacking.values()))
     made = [
         {"id": str(key), "content": content, "vector": Vector(vector).to_text()}
         for (key, content), vector in zip(lacking.items(), vectors, strict=True)

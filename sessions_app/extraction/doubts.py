@@ -14,7 +14,6 @@ from memoryproject.foundation.text.characters import fold
 from memoryproject.foundation.text.tokenizer import Kind, kind_of, tokenize
 from sessions_app.extraction import statement_words as lexicon
 from sessions_app.extraction.passage import Clause, is_negation, without_marks, words_of
-from sessions_app.extraction.statement_words import Words
 
 # Scripts, and letters of these scripts, of languages whose negations aren't known here.
 _UNKNOWN_LETTER = re.compile(
@@ -43,8 +42,8 @@ def doubts_of(content: str, *, clause: Clause, is_owners: bool, written_on: date
         yield "question"
     if _is_supposed(clause) or (_wishes(clause.words) and not _wishes(noted)):
         yield "condition"
-    obliges = _any(noted, lexicon.DUTIES) and not _any(clause.words, lexicon.DUTIES)
-    if _orders(clause) or obliges or _any(noted, lexicon.ASSISTANT):
+    obliges = _any(noted, "duties") and not _any(clause.words, "duties")
+    if _orders(clause) or obliges or _any(noted, "assistant"):
         yield "order"
     if _is_hearsay(clause):
         yield "hearsay"
@@ -54,8 +53,9 @@ def doubts_of(content: str, *, clause: Clause, is_owners: bool, written_on: date
         yield "health of others"
 
 
-def _any(words: list[str], known: Words) -> bool:
-    return any(word in known for word in words)
+def _any(words: list[str], known: str) -> bool:
+    """Return whether one of the words is in the list of this name."""
+    return any(word in lexicon.words(known) for word in words)
 
 
 def _is_known_language(text: str) -> bool:
@@ -67,28 +67,28 @@ def _is_known_language(text: str) -> bool:
         token
         for token in latin
         if kind_of(token) not in (Kind.PLAIN, Kind.NAME)
-        or token.text in lexicon.FIRST
-        or token.text in lexicon.LINKS
+        or token.text in lexicon.words("first")
+        or token.text in lexicon.words("links")
     ]
     return len(known) * 4 >= len(latin)
 
 
 def _negations(words: list[str], text: str) -> int:
     """Count what denies or excepts. A pair such as "neither … nor" counts once."""
-    is_portuguese = _any(words, lexicon.PORTUGUESE) or "ã" in text.lower()
+    is_portuguese = _any(words, "portuguese") or "ã" in text.lower()
     count = sum(is_negation(word) and not (word == "no" and is_portuguese) for word in words)
-    return count or int(_any(words, lexicon.CORRELATIVES))
+    return count or int(_any(words, "correlatives"))
 
 
 def _asks(clause: Clause) -> bool:
-    words = [word for word in clause.words if word not in lexicon.YES_OR_NO]
+    words = [word for word in clause.words if word not in lexicon.words("yes_or_no")]
     first = next((each for each in _CASE_CARE.findall(clause.text.casefold())), "")
     return (
         clause.asks
         or "¿" in clause.text
-        or (bool(words) and words[0] in lexicon.ASKING)
+        or (bool(words) and words[0] in lexicon.words("asking"))
         or first in lexicon.ASKING_BY_ACCENT
-        or _any(words, lexicon.ASKING_ANYWHERE)
+        or _any(words, "asking_anywhere")
         or "יש לכם" in clause.text
     )
 
@@ -97,11 +97,11 @@ def _is_supposed(clause: Clause) -> bool:
     """Return whether a word of the sentence makes it a condition, a guess or a wish."""
     words = words_of(clause.sentences)
     text = f" {' '.join(words)} "
-    if any(f" {phrase}" in text for phrase in lexicon.DOUBT_PHRASES):
+    if any(f" {phrase}" in text for phrase in lexicon.phrases("doubt_phrases")):
         return True
     # In Russian, "would like" is a wish that may be noted as one.
     if any(
-        word in lexicon.DOUBTS and not (word == "бы" and before in lexicon.WISHES)
+        word in lexicon.words("doubts") and not (word == "бы" and before in lexicon.words("wishes"))
         for before, word in zip(["", *words], words, strict=False)
     ):
         return True
@@ -109,32 +109,32 @@ def _is_supposed(clause: Clause) -> bool:
     if any(word in lexicon.CONDITIONS_BY_ACCENT for word in exact):
         return True
     return any(
-        word == "se" and after in lexicon.PORTUGUESE_IF
+        word == "se" and after in lexicon.words("portuguese_if")
         for word, after in zip(words, words[1:], strict=False)
     )
 
 
 def _wishes(words: list[str]) -> bool:
-    return any(word.endswith(("'d", "'ll")) or word in lexicon.WISHES for word in words)
+    return any(word.endswith(("'d", "'ll")) or word in lexicon.words("wishes") for word in words)
 
 
 def _orders(clause: Clause) -> bool:
     text = f" {' '.join(words_of(clause.sentences))} "
-    if any(f" {phrase}" in text for phrase in lexicon.ORDER_PHRASES):
+    if any(f" {phrase}" in text for phrase in lexicon.phrases("order_phrases")):
         return True
-    if clause.words[:1] and clause.words[0] in lexicon.ALWAYS:
+    if clause.words[:1] and clause.words[0] in lexicon.words("always"):
         return True
     rest = list(clause.words)
-    while rest and rest[0] in lexicon.BEFORE_ORDERS:
+    while rest and rest[0] in lexicon.words("before_orders"):
         rest.pop(0)
-    return bool(rest) and rest[0] in lexicon.ORDERS
+    return bool(rest) and rest[0] in lexicon.words("orders")
 
 
 def _is_hearsay(clause: Clause) -> bool:
     words = words_of(clause.sentences)
     text = f" {' '.join(words)} "
-    return any(f" {phrase}" in text for phrase in lexicon.HEARSAY_PHRASES) or any(
-        word in lexicon.HEARSAY and before not in lexicon.OWN_WORDS
+    return any(f" {phrase}" in text for phrase in lexicon.phrases("hearsay_phrases")) or any(
+        word in lexicon.words("hearsay") and before not in lexicon.OWN_WORDS
         for before, word in zip(["", *words], words, strict=False)
     )
 
@@ -142,27 +142,23 @@ def _is_hearsay(clause: Clause) -> bool:
 def _is_about_business(noted: list[str], clause: Clause) -> bool:
     """Return whether a client tells how the business is, or what it grants."""
     words = clause.words
-    if _any(words, lexicon.BENEFITS) or _FREE.search(" ".join(words)):
+    if _any(words, "benefits") or _FREE.search(" ".join(words)):
         return True
     for before, word, after in zip(["", *words], words, [*words[1:], ""], strict=False):
-        is_subject = not before or before in lexicon.LINKS
+        is_subject = not before or before in lexicon.words("links")
         # "So you know" tells nothing of the business.
-        if word in lexicon.SECOND and is_subject and after != "know":
+        if word in lexicon.words("second") and is_subject and after != "know":
             return True
-    if _any(words, lexicon.FIRST):
+    if _any(words, "first"):
         return False
-    return (
-        _any(words, lexicon.SECOND)
-        or _any(words, lexicon.BUSINESS)
-        or _any(noted, lexicon.BUSINESS)
-    )
+    return _any(words, "second") or _any(words, "business") or _any(noted, "business")
 
 
 def _is_others_health(content: str, noted: list[str], clause: Clause) -> bool:
-    if not _any([*noted, *clause.words], lexicon.HEALTH):
+    if not _any([*noted, *clause.words], "health"):
         return False
-    is_own = _any(clause.words, lexicon.FIRST) and not _OTHER_HAS.search(clause.text)
-    return not is_own or _any(clause.words, lexicon.OTHERS)
+    is_own = _any(clause.words, "first") and not _OTHER_HAS.search(clause.text)
+    return not is_own or _any(clause.words, "others")
 
 
 # Check that the numbers, times and dates of a fact stand in its clause.

@@ -22,11 +22,10 @@ from sessions_app.extraction.extraction_claims import ExtractionLease, extractio
 from sessions_app.extraction.extraction_prompt import FactsFormError, Written, learning_request
 from sessions_app.extraction.fact_store import Outcome, SourceChangedError, facts_store
 from sessions_app.extraction.source_text import SourceText, source_text_of
-from sessions_app.limits.answer_limits import MeteredChatModel
-from sessions_app.limits.intake import LimitReachedError, UsageLimits
+from sessions_app.limits import answer_limits, intake
 
 if TYPE_CHECKING:
-    from sessions_app.extraction.facts_form import Fact
+    from sessions_app.extraction.extraction_prompt import Fact
 
 logger = logging.getLogger(__name__)
 
@@ -59,7 +58,7 @@ class Extractor:
     time_zone: str = "UTC"
     memory_enabled: bool = True
     godfather: Collection[str] = ()
-    limits: UsageLimits = field(default_factory=UsageLimits)
+    limits: intake.UsageLimits = field(default_factory=intake.UsageLimits)
 
 
 def chat_learn(*, chat_id: UUID, extractor: Extractor) -> int:
@@ -75,7 +74,7 @@ def chat_learn(*, chat_id: UUID, extractor: Extractor) -> int:
             fact_count += outcome.learned + outcome.waiting
         except LeaseLostError as lost:
             logger.warning("%s", lost)
-        except LimitReachedError as limit:
+        except intake.LimitReachedError as limit:
             lease.wait(limit)
         except FAILURES as error:
             logger.warning("Nothing was learned from turn %s: %s", lease.turn_id, error)
@@ -118,7 +117,7 @@ def _facts(
     written: Sequence[Written], source: SourceText, lease: ExtractionLease, extractor: Extractor
 ) -> list[Fact]:
     """Return the facts that the model finds; in two halves if all is too long for it."""
-    from sessions_app.extraction.facts_form import read_facts  # noqa: PLC0415 pydantic is slow
+    from sessions_app.extraction.extraction_prompt import read_facts  # noqa: PLC0415 pydantic is slow
 
     request = _request(written, source, extractor)
     try:
@@ -134,7 +133,7 @@ def _facts(
 
 def _metered(source: SourceText, extractor: Extractor) -> ChatModel:
     """Return the chat model, counted for the chat of the messages."""
-    return MeteredChatModel(
+    return answer_limits.MeteredChatModel(
         extractor.chat_model, source.chat_id, source.is_owners, extractor.limits, in_background=True
     )
 

@@ -12,8 +12,7 @@ from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
 from memoryproject.foundation.leases import Lease
 from sessions_app.conversations.message_text import is_knowledge
 from sessions_app.limits.intake import LimitReachedError
-from sessions_app.models import ExtractionWork, Message, Turn
-from sessions_app.models.turns import TurnState
+from sessions_app.models import ExtractionWork, Message, Turn, TurnState
 
 logger = logging.getLogger(__name__)
 

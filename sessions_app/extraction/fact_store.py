@@ -14,8 +14,7 @@ from django.utils import timezone
 from memories_app.facts.facts import likeness_of
 from memories_app.facts.validation import NewMemory
 from memories_app.models import Visibility
-from memories_app.store.remember import memories_remember
-from memories_app.store.retract import EXTRACTION, is_forgotten
+from memories_app.store import remember, retract
 from memories_app.visibility import scope_of
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.integrations.embedders.base import Embedder
@@ -23,23 +22,12 @@ from memoryproject.foundation.redaction import redact
 from memoryproject.foundation.text.characters import fold
 from memoryproject.foundation.text.tokenizer import Kind, Token, kind_of, tokenize
 from sessions_app.conversations.epochs import Reader, forgetting_wait
-from sessions_app.extraction import statement_words as lexicon
-from sessions_app.extraction.doubts import doubts_of
-from sessions_app.extraction.extraction_claims import ExtractionLease
-from sessions_app.extraction.passage import (
-    INFORMATIVE,
-    Quote,
-    clause_of,
-    forms_of_token,
-    quote_place,
-    without_marks,
-    words_of,
-)
+from sessions_app.extraction import doubts, extraction_claims, passage, statement_words as lexicon
 from sessions_app.extraction.source_text import SourceText, source_text_of
 from sessions_app.models import ChatSession, Message
 
 if TYPE_CHECKING:
-    from sessions_app.extraction.facts_form import Fact
+    from sessions_app.extraction.extraction_prompt import Fact
 
 
 NOTHING_LEARNED = "nothing worth learning"
@@ -72,7 +60,7 @@ def facts_store(
     *,
     facts: Sequence[Fact],
     source: SourceText,
-    lease: ExtractionLease,
+    lease: extraction_claims.ExtractionLease,
     embedder: Embedder,
     min_confidence: float,
     memory_enabled: bool,
@@ -109,7 +97,7 @@ def facts_store(
         lease.finish(str(outcome))
 
     actor = Actor("system", chat_id=source.chat_id)
-    memories_remember(
+    remember.memories_remember(
         memories=new, embedder=embedder, actor=actor, before_storing=source_is_current
     )
     return outcome
@@ -117,7 +105,7 @@ def facts_store(
 
 def _was_forgotten(new: NewMemory) -> bool:
     """Return whether the fact was forgotten in its scope, so that it isn't learned again."""
-    return is_forgotten(content=new.content, scope=scope_of(new.visibility, new.chat_id))
+    return retract.is_forgotten(content=new.content, scope=scope_of(new.visibility, new.chat_id))
 
 
 # Check each fact of a model's answer against the message that it quotes.
@@ -151,13 +139,13 @@ def facts_checked(
             unsaid += 1
             continue
         place, quote = quoted
-        clause = clause_of(quote, fact.content)
+        clause = passage.clause_of(quote, fact.content)
         if holds_secret(fact.content, clause=clause.text, message="\n".join(source.texts)):
             secret += 1
             continue
         message = source.messages[place]
         reasons = [
-            *doubts_of(
+            *doubts.doubts_of(
                 fact.content, clause=clause, is_owners=source.is_owners, written_on=written_on
             ),
             *_other_doubts(fact, message, source, min_confidence),
@@ -167,7 +155,7 @@ def facts_checked(
             visibility=str(Visibility.OWNER if source.is_owners else Visibility.CHAT),
             chat_id=source.chat_id,
             type=fact.type,
-            source=EXTRACTION,
+            source=retract.EXTRACTION,
             source_message_id=message.pk,
             confidence=fact.confidence,
             said_at=min(message.timestamp, timezone.now()),
@@ -202,14 +190,14 @@ _DATE = re.compile(r"\b\d{4}-\d{2}-\d{2}\b")
 _MIN_BEGINNING = 3
 
 
-def quoted_in(quote: str, texts: Sequence[str]) -> tuple[int, Quote] | None:
+def quoted_in(quote: str, texts: Sequence[str]) -> tuple[int, passage.Quote] | None:
     """Return the index of the first text that holds the quote word for word, and the place in it.
 
     White space and invisible marks don't count. Returns None if no text holds it: nobody said it.
     """
-    wanted = without_marks(quote)
+    wanted = passage.without_marks(quote)
     for index, text in enumerate(texts):
-        found = quote_place(wanted, without_marks(text))
+        found = passage.quote_place(wanted, passage.without_marks(text))
         if found is not None:
             return index, found
     return None
@@ -224,15 +212,17 @@ def is_carried(content: str, *, texts: Iterable[str], question: str) -> bool:
     """
     their_forms, question_forms = _forms(texts), _forms([question])
     informative = [
-        token for token in tokenize(_DATE.sub(" ", content)) if kind_of(token) in INFORMATIVE
+        token
+        for token in tokenize(_DATE.sub(" ", content))
+        if kind_of(token) in passage.INFORMATIVE
     ]
     own = [
         token
         for token in informative
-        if token.script == "number" or forms_of_token(token) & their_forms
+        if token.script == "number" or passage.forms_of_token(token) & their_forms
     ]
     others = [token for token in informative if token not in own]
-    borrowed = any(forms_of_token(token) & question_forms for token in others)
+    borrowed = any(passage.forms_of_token(token) & question_forms for token in others)
     return not borrowed and len(own) * 2 >= len(informative) > 0
 
 
@@ -243,7 +233,7 @@ def has_other_name(content: str, *, texts: Iterable[str]) -> bool:
         token.capitalised
         and not token.starts_sentence
         and kind_of(token) in (Kind.PLAIN, Kind.NAME)
-        and not forms_of_token(token) & their_forms
+        and not passage.forms_of_token(token) & their_forms
         and not _is_declined(token, their_forms)
         for token in tokenize(content)
     )
@@ -256,7 +246,9 @@ def _is_declined(token: Token, known: set[str]) -> bool:
 
 
 def _forms(texts: Iterable[str]) -> set[str]:
-    return {form for text in texts for token in tokenize(text) for form in forms_of_token(token)}
+    return {
+        form for text in texts for token in tokenize(text) for form in passage.forms_of_token(token)
+    }
 
 
 # Recognise facts that hold a password, a key or the number of a card or an account.
@@ -275,7 +267,7 @@ def holds_secret(content: str, *, clause: str, message: str) -> bool:
     """Return whether the fact tells a secret of the message, in full or in part."""
     content, clause, message = map(_plain, (content, clause, message))
     for text in (content, clause):
-        words = words_of(text)
+        words = passage.words_of(text)
         if _names_password(text, words):
             return True
         has_digit = any(character.isdigit() for character in text)
@@ -285,35 +277,37 @@ def holds_secret(content: str, *, clause: str, message: str) -> bool:
         return True
     if _CARD_LENGTH.search(content):
         return True
-    names_card = any(word in lexicon.PAYMENT_CARDS for word in words_of(content + " " + clause))
+    names_card = any(
+        word in lexicon.words("payment_cards") for word in passage.words_of(content + " " + clause)
+    )
     if names_card and _LONG_NUMBER.search(content):
         return True
     return bool(_values(message) & set(_VALUE.findall(content)))
 
 
 def _plain(text: str) -> str:
-    return unicodedata.normalize("NFKC", without_marks(text))
+    return unicodedata.normalize("NFKC", passage.without_marks(text))
 
 
 def _names_password(text: str, words: list[str]) -> bool:
     folded = fold(text)
-    return any(word in lexicon.PASSWORDS for word in words) or any(
-        phrase in folded for phrase in lexicon.PASSWORD_PHRASES
+    return any(word in lexicon.words("passwords") for word in words) or any(
+        phrase in folded for phrase in lexicon.phrases("password_phrases")
     )
 
 
 def _names_pin(words: list[str]) -> bool:
-    if any(word in lexicon.PINS for word in words):
+    if any(word in lexicon.words("pins") for word in words):
         return True
-    names_code = any(word in lexicon.CODES for word in words)
-    return names_code and any(word in lexicon.LOCKED for word in words)
+    names_code = any(word in lexicon.words("codes") for word in words)
+    return names_code and any(word in lexicon.words("locked") for word in words)
 
 
 def _values(message: str) -> set[str]:
     """Return the words with a digit that follow the name of a secret, also in another sentence."""
     found: set[str] = set()
     for name in re.finditer(r"[^\W_]+(?:[ -][^\W_]+)?", message):
-        words = words_of(name.group())
+        words = passage.words_of(name.group())
         if _names_password(name.group(), words) or _names_pin(words):
             near = message[name.end() : name.end() + _NEAR]
             found |= {each for each in _VALUE.findall(near) if re.search(r"\d", each)}

@@ -6,12 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from memoryproject.foundation.text.characters import fold, whole_places
-from memoryproject.foundation.text.terms import word_forms
-from memoryproject.foundation.text.tokenizer import Kind, Token, kind_of, tokenize
+from memoryproject.foundation.text import characters, terms, tokenizer
 from sessions_app.extraction import statement_words as lexicon
 
-INFORMATIVE = (Kind.COMMON, Kind.PLAIN, Kind.NAME)
+INFORMATIVE = (tokenizer.Kind.COMMON, tokenizer.Kind.PLAIN, tokenizer.Kind.NAME)
 _WORD = re.compile(r"[^\W_]+(?:['’׳״-][^\W_]+)*")
 # A point or a colon inside a number or a word ends no sentence.
 _SENTENCE_END = re.compile(r"[?؟!;؛…]+|\n+|\.+(?!\w)")
@@ -38,7 +36,7 @@ class Clause:
 
 def words_of(text: str) -> list[str]:
     """Return the words in folded form, in order."""
-    return [fold(word).replace("’", "'") for word in _WORD.findall(text)]
+    return [characters.fold(word).replace("’", "'") for word in _WORD.findall(text)]
 
 
 def without_marks(text: str) -> str:
@@ -75,7 +73,7 @@ def quote_place(quote: str, text: str) -> Quote | None:
     ]
     folded = "".join(" " if text[place].isspace() else text[place] for place in places)
     wanted = " ".join(quote.split())
-    found = whole_places(folded, wanted)
+    found = characters.whole_places(folded, wanted)
     if not found:
         return None
     return Quote(text, places[found[0]], places[found[0] + len(wanted) - 1] + 1)
@@ -112,14 +110,14 @@ def forms_of(texts: Sequence[str]) -> set[str]:
     return {
         form
         for text in texts
-        for token in tokenize(text)
-        if token.script != "number" and kind_of(token) in INFORMATIVE
+        for token in tokenizer.tokenize(text)
+        if token.script != "number" and tokenizer.kind_of(token) in INFORMATIVE
         for form in forms_of_token(token)
     }
 
 
-def forms_of_token(token: Token) -> set[str]:
-    forms = word_forms(token)
+def forms_of_token(token: tokenizer.Token) -> set[str]:
+    forms = terms.word_forms(token)
     return {forms.word, *forms.bare}
 
 
@@ -139,12 +137,12 @@ def _clauses(text: str, start: int, end: int) -> list[tuple[int, int]]:
     cuts = [start]
     previous, place = "", start
     for word in _WORD.finditer(text, start, end):
-        folded = fold(word.group()).replace("’", "'")
+        folded = characters.fold(word.group()).replace("’", "'")
         stopped = _STOP.search(text[place : word.start()][-_MAX_STOP:]) is not None
         joined = previous in _AND or folded[:1] in ("ו", "و")
-        own = folded in lexicon.STARTERS or is_negation(folded)
-        asks = stopped and folded in lexicon.ASKING
-        if previous and (folded in lexicon.BUT or asks or ((stopped or joined) and own)):
+        own = folded in lexicon.words("starters") or is_negation(folded)
+        asks = stopped and folded in lexicon.words("asking")
+        if previous and (folded in lexicon.words("but") or asks or ((stopped or joined) and own)):
             cuts.append(word.start())
         previous, place = folded, word.end()
     pieces = list(zip(cuts, [*cuts[1:], end], strict=True))
@@ -156,9 +154,9 @@ _AND = frozenset(["and", "so", "y", "e", "и", "und", "et"])
 
 
 def is_negation(word: str) -> bool:
-    return word.endswith("n't") or word in lexicon.NEGATIONS
+    return word.endswith("n't") or word in lexicon.words("negations")
 
 
 def _is_answer(piece: str) -> bool:
     words = words_of(piece)
-    return bool(words) and all(word in lexicon.YES_OR_NO for word in words)
+    return bool(words) and all(word in lexicon.words("yes_or_no") for word in words)

@@ -6,10 +6,8 @@ from datetime import datetime
 from uuid import UUID
 
 from sessions_app.conversations.message_text import is_knowledge
-from sessions_app.models import Chat, Message, Turn
-from sessions_app.models.chats import GODFATHER, chat_role, reading_role
-from sessions_app.models.messages import Role
-from sessions_app.models.turns import TurnState
+from sessions_app.models import GODFATHER, Chat, Message, Role, Turn, TurnState
+from sessions_app.models.chats import chat_role, reading_role
 
 # Longer than any burst that a person writes.
 MAX_MERGED = 100

@@ -2,11 +2,23 @@
 
 ``statement_words.json`` holds those of English, Hebrew, Spanish, Portuguese, Arabic and Russian,
 with the negations and conditions of French, German, Italian and Ukrainian. A word that ends in "*"
-stands for all words that begin so.
+stands for all words that begin so. Of its lists:
+
+- ``correlatives``: the second half of a pair: "neither … nor".
+- ``portuguese``: "no" is "in the" in Portuguese.
+- ``portuguese_if``: "se" is a condition before these words only.
+- ``wishes``: "I would like a cake" may be noted as "would like a cake", not as "gets a cake".
+- ``before_orders``: an optional "please", "always", "never" or "don't" at the beginning of a
+  clause, before one of ``orders``.
+- ``always``: a clause that begins so, without "I", is said to the assistant.
+- ``starters``: where the words after one of these have a subject of their own, they are a clause.
+- ``pins``: a number beside one of these is a secret.
+- ``codes``: a code for one of ``locked`` is a secret; that of a door or a post office isn't.
 """
 
 import json
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from memoryproject.foundation.text.characters import fold
@@ -41,63 +53,26 @@ def _words(text: str) -> Words:
     )
 
 
-def _list(name: str) -> Words:
+@cache
+def words(name: str) -> Words:
+    """Return the words of this list."""
     return _words(" ".join(_LISTS[name]))
 
 
-def _phrases(name: str) -> tuple[str, ...]:
+@cache
+def phrases(name: str) -> tuple[str, ...]:
+    """Return the phrases of this list, folded."""
     return tuple(map(fold, _LISTS[name]))
 
 
-NEGATIONS = _list("negations")
-# The second half of a pair: "neither … nor".
-CORRELATIVES = _list("correlatives")
-# "No" is "in the" in Portuguese.
-PORTUGUESE = _list("portuguese")
-ASKING = _list("asking")
 # Spanish words that ask with their accent only ("como carne" is "I eat meat").
 ASKING_BY_ACCENT = frozenset({"qué", "cómo"})
-ASKING_ANYWHERE = _list("asking_anywhere")
-DOUBTS = _list("doubts")
-DOUBT_PHRASES = _phrases("doubt_phrases")
-# "Si" with an accent is "yes"; "se" is a condition before these words only.
+# "Si" with an accent is "yes".
 CONDITIONS_BY_ACCENT = frozenset({"si"})
-PORTUGUESE_IF = _list("portuguese_if")
-# "I would like a cake" may be noted as "would like a cake", not as "gets a cake".
-WISHES = _list("wishes")
-# After an optional "please", "always", "never" or "don't" at the beginning of a clause.
-BEFORE_ORDERS = _list("before_orders")
-ORDERS = _list("orders")
-ORDER_PHRASES = _phrases("order_phrases")
-ASSISTANT = _list("assistant")
-# A clause that begins so, without "I", is said to the assistant.
-ALWAYS = _list("always")
-DUTIES = _list("duties")
-HEARSAY = _list("hearsay")
-HEARSAY_PHRASES = _phrases("hearsay_phrases")
 OWN_WORDS = frozenset({"i", "я", "yo", "eu"})
-FIRST = _list("first")
-SECOND = _list("second")
-LINKS = _list("links")
-BUSINESS = _list("business")
-BENEFITS = _list("benefits")
-HEALTH = _list("health")
-OTHERS = _list("others")
-# Where the words after one of these have a subject of their own, they are a clause.
-STARTERS = _list("starters")
-BUT = _list("but")
-YES_OR_NO = _list("yes_or_no")
-PASSWORDS = _list("passwords")
-PASSWORD_PHRASES = _phrases("password_phrases")
-# A number beside one of these is a secret.
-PINS = _list("pins")
-# A code for one of these is a secret; that of a door or a post office isn't.
-CODES = _list("codes")
-LOCKED = _list("locked")
-PAYMENT_CARDS = _list("payment_cards")
-CURRENCIES = {code: _words(words) for code, words in _LISTS["currencies"].items()}
+CURRENCIES = {code: _words(names) for code, names in _LISTS["currencies"].items()}
 NUMBER_WORDS = {
     fold(word): str(number)
-    for number, words in enumerate(_LISTS["number_words"], start=1)
-    for word in words.split()
+    for number, names in enumerate(_LISTS["number_words"], start=1)
+    for word in names.split()
 }

@@ -15,9 +15,7 @@ from django.urls import reverse
 from django.utils.timezone import get_current_timezone
 from django.utils.translation import get_language, gettext as _, gettext_lazy
 
-from memoryproject.foundation.admin_kit.list_csv import as_download
-from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin
-from memoryproject.foundation.admin_kit.staff_pages import rights_required, staff_page
+from memoryproject.foundation.admin_kit import list_csv, staff_admin, staff_pages
 from memoryproject.foundation.audit.audit_events import staff_actor, staff_read_record
 from memoryproject.foundation.replica import TooSlowError
 from sessions_app.embedding.facade import embedder
@@ -209,14 +207,14 @@ def _draft(request: HttpRequest, chosen: Iterable[Chosen]) -> HttpResponse:
 
 def search_page(request: HttpRequest) -> HttpResponse:
     """Search by POST, so that the search text is in no address and no log."""
-    rights_required(request, FORGET, *READ)
+    staff_pages.rights_required(request, FORGET, *READ)
     form = SearchForm(request.POST) if request.method == "POST" else SearchForm()
     return _search_page(request, form)
 
 
 def choose_page(request: HttpRequest) -> HttpResponse:
     """Store the selected results, or all of them, as a draft."""
-    rights_required(request, FORGET, *READ)
+    staff_pages.rights_required(request, FORGET, *READ)
     form = SearchForm(request.POST)
     if form.is_valid():
         try:
@@ -280,39 +278,32 @@ def _search_page(request: HttpRequest, form: SearchForm) -> HttpResponse:
         ],
         "most": MAX_ITEMS,
     }
-    return staff_page(
-        request, f"{TEMPLATES}/search.html", _("Search and erase"), context, of=ForgetRun
-    )
+    return staff_pages.staff_page(request, "search", _("Search and erase"), context, of=ForgetRun)
 
 
 def person_page(request: HttpRequest, chat_id: UUID) -> HttpResponse:
     """Show the person, to export first. A POST creates the draft and redirects to its preview."""
-    rights_required(request, FORGET)
+    staff_pages.rights_required(request, FORGET)
     chat = chat_or_404(chat_id)
     if request.method == "POST":
         return _draft(request, [(str(ForgottenKind.CHAT), chat.pk)])
     context = {"chat": chat, "may_export": request.user.has_perms(EXPORT)}
-    return staff_page(
-        request,
-        f"{TEMPLATES}/person.html",
-        _("Erase a whole person") if not chat.is_group else _("Erase a whole group"),
-        context,
-        of=ForgetRun,
-    )
+    title = _("Erase a whole group") if chat.is_group else _("Erase a whole person")
+    return staff_pages.staff_page(request, "person", title, context, of=ForgetRun)
 
 
 def export_page(request: HttpRequest, chat_id: UUID) -> StreamingHttpResponse:
     """Return everything stored about the person as a download."""
-    rights_required(request, *EXPORT)
+    staff_pages.rights_required(request, *EXPORT)
     chat = chat_or_404(chat_id)
     lines = person_export(chat=chat, actor=staff_actor(request))
     answer = StreamingHttpResponse(
         (f"{line}\n" for line in lines), content_type="application/x-ndjson; charset=utf-8"
     )
-    return as_download(answer, f"person-{chat.pk}.ndjson")
+    return list_csv.as_download(answer, f"person-{chat.pk}.ndjson")
 
 
-class ForgetAction(ReadOnlyAdmin):
+class ForgetAction(staff_admin.ReadOnlyAdmin):
     """Mixin for a list in which staff select objects to forget.
 
     They can select one, several, or all that the list's search and filters found.

@@ -12,8 +12,7 @@ from django.db.models import Q
 from memories_app.facts.facts import fact_key
 from memories_app.memory_documents.document_rows import document_texts
 from memories_app.models import Memory, MemoryRevision, MemorySource, MergeProposal, SourceDocument
-from memories_app.store.keyed import value_text
-from memories_app.store.retract import with_older
+from memories_app.store import keyed, retract
 from sessions_app.conversations.redact_derived import exposure_of
 from sessions_app.models import Chat, ChatSession, ForgottenKind, Message
 
@@ -71,7 +70,7 @@ class DeletionPlan:
 
     def add_memories(self, memory_ids: Collection[UUID]) -> None:
         """Add memories, the memories they superseded, and messages that state nothing else."""
-        found = Memory.objects.filter(pk__in=with_older(list(memory_ids))).defer("terms")
+        found = Memory.objects.filter(pk__in=retract.with_older(list(memory_ids))).defer("terms")
         fresh = [memory for memory in found if memory.pk not in self.memories]
         if not fresh:
             return
@@ -124,7 +123,7 @@ class DeletionPlan:
         shown = {memory_id for memory_ids in where.values() for memory_id in memory_ids}
         self._add_wordings(list(passages.filter(pk__in=shown)))
         self._add_exposure(where)
-        self.add_memories(set(with_older(list(scopes))) - set(scopes))
+        self.add_memories(set(retract.with_older(list(scopes))) - set(scopes))
 
     def _add_wordings(self, memories: Sequence[Memory]) -> None:
         """Add the memories' current, earlier and proposed texts."""
@@ -136,7 +135,7 @@ class DeletionPlan:
             wordings.append((by_id[key], content))
             values.append((by_id[key], value))
         self.facts |= {(memory.scope, content) for memory, content in wordings if content}
-        wordings += [(memory, value_text(value)) for memory, value in values if value]
+        wordings += [(memory, keyed.value_text(value)) for memory, value in values if value]
         proposals = MergeProposal.objects.filter(parts__memory__in=by_id)
         wordings += [
             (by_id[key], content)

@@ -16,25 +16,12 @@ from memories_app.store import retract
 from memories_app.visibility import scope_of
 from memoryproject.foundation.outgoing_webhooks.deliveries import hooks_gathered, hooks_raise
 from memoryproject.foundation.retrieval.fragments import Fragments
-from sessions_app.conversations.epochs import Scopes, chat_scope, unscoped_begin
+from sessions_app import models
+from sessions_app.conversations import epochs, session_lifecycle
 from sessions_app.conversations.preview_recorder import ChangeKind, PreviewRecorder
-from sessions_app.conversations.session_lifecycle import activity_recount
-from sessions_app.forgetting.deletion_plan import DeletionPlan
-from sessions_app.forgetting.probe import Prober, ProbeRecord
-from sessions_app.forgetting.redact_records import chats_redact, own_command_redact, unscoped_redact
+from sessions_app.forgetting import deletion_plan, probe, redact_records, write_receipt
 from sessions_app.forgetting.sweep import Lineage, Sweep
-from sessions_app.forgetting.write_receipt import receipt_write
-from sessions_app.models import (
-    ChatSession,
-    InboundDelivery,
-    Message,
-    MessageEmbedding,
-    Note,
-    TranscriptBatch,
-    Turn,
-)
-from sessions_app.models.turn_states import turns_move
-from sessions_app.models.turns import ANSWERABLE_STATES, TurnState
+from sessions_app.models.turns import ANSWERABLE_STATES, TurnState, turns_move
 
 logger = logging.getLogger(__name__)
 
@@ -44,7 +31,7 @@ BACKUP_FILES = "transcript backups"
 BACKUP = "transcript backup"
 
 
-def execute_plan(sweep: Sweep, prober: Prober) -> None:
+def execute_plan(sweep: Sweep, prober: probe.Prober) -> None:
     """Forget everything in the plan, and store the receipt.
 
     Call it in a transaction that began with ``forgetting_begin``. What the probe still finds is
@@ -57,7 +44,7 @@ def execute_plan(sweep: Sweep, prober: Prober) -> None:
     # This is the last step that can fail: a rollback doesn't bring files back.
     _sweep_backups(sweep, prober.record)
     sweep.held.count()
-    receipt_write(
+    write_receipt.receipt_write(
         sweep.receipt,
         texts=list(sweep.plan.texts),
         swept=sweep.counts(),
@@ -81,21 +68,21 @@ def _delete(sweep: Sweep) -> None:
     retract.tombstones_add(facts=plan.facts)
 
 
-def _redact_and_probe(sweep: Sweep, lineage: Lineage, prober: Prober) -> None:
+def _redact_and_probe(sweep: Sweep, lineage: Lineage, prober: probe.Prober) -> None:
     """Redact what derives from the texts, and look for it there."""
-    redactions, quoting = chats_redact(sweep, lineage)
-    own_command_redact(sweep)
+    redactions, quoting = redact_records.chats_redact(sweep, lineage)
+    redact_records.own_command_redact(sweep)
     prober.probe_chats(sweep, redactions, quoting)
     prober.probe_memory_documents(sweep.plan.memory_documents)
     # This step comes after every session that is locked on the way.
     if sweep.emptied_chats:
-        activity_recount(chat_ids=sweep.emptied_chats)
-    unscoped_begin()
-    read = unscoped_redact(sweep)
+        session_lifecycle.activity_recount(chat_ids=sweep.emptied_chats)
+    epochs.unscoped_begin()
+    read = redact_records.unscoped_redact(sweep)
     prober.probe_unscoped(sweep, read)
 
 
-def _record_objects(plan: DeletionPlan, recorder: PreviewRecorder) -> None:
+def _record_objects(plan: deletion_plan.DeletionPlan, recorder: PreviewRecorder) -> None:
     """Record memories and documents while they still exist."""
     if not recorder.most:
         return
@@ -108,13 +95,13 @@ def _record_objects(plan: DeletionPlan, recorder: PreviewRecorder) -> None:
         recorder.record(ChangeKind.DOCUMENT, key, name)
 
 
-def _sweep_backups(sweep: Sweep, record: ProbeRecord) -> None:
+def _sweep_backups(sweep: Sweep, record: probe.ProbeRecord) -> None:
     transcripts = sweep.dependencies.transcripts
     if transcripts is None or not sweep.texts:
         return
     for chat_id in sweep.plan.chats:
         texts = Fragments(sweep.plan.texts_by_chat[chat_id])
-        names = backup_names(TranscriptBatch.objects.filter(chat=chat_id))
+        names = backup_names(models.TranscriptBatch.objects.filter(chat=chat_id))
         try:
             files = transcripts.sweep(names, holds=texts.are_in)
         except OSError as error:
@@ -126,7 +113,7 @@ def _sweep_backups(sweep: Sweep, record: ProbeRecord) -> None:
             sweep.swept[BACKUP_FILES] += files
 
 
-def backup_names(batches: QuerySet[TranscriptBatch]) -> set[str]:
+def backup_names(batches: QuerySet[models.TranscriptBatch]) -> set[str]:
     """Return the names of the backups that hold these batches."""
     return set(batches.order_by().values_list("backup", flat=True).distinct())
 
@@ -134,16 +121,16 @@ def backup_names(batches: QuerySet[TranscriptBatch]) -> set[str]:
 def _delete_rows(sweep: Sweep) -> None:
     """Delete the rows themselves and everything that depends on them."""
     plan, actor, receipt_id = sweep.plan, sweep.actor, sweep.receipt.receipt_id
-    messages = Message.objects.filter(pk__in=plan.messages)
+    messages = models.Message.objects.filter(pk__in=plan.messages)
     if sweep.keep_turn is not None:
         messages = messages.exclude(turn__pk=sweep.keep_turn)
-    of_messages = MessageEmbedding.objects.filter(message__in=messages)
-    sweep.count(MessageEmbedding, of_messages.count())
+    of_messages = models.MessageEmbedding.objects.filter(message__in=messages)
+    sweep.count(models.MessageEmbedding, of_messages.count())
     messages_delete(sweep, messages)
     memories = retract.memories_lock(plan.memories)
     # An edit or a merge of chats, which takes none of our locks, may have moved them.
     scopes, _ = _memory_scopes(Q(pk__in=[memory.pk for memory in memories]))
-    sweep.held.require(Scopes(frozenset(scopes)))
+    sweep.held.require(epochs.Scopes(frozenset(scopes)))
     if sweep.check is not None:
         sweep.check()
     details = {"receipt_id": str(receipt_id)}
@@ -161,7 +148,7 @@ def _delete_rows(sweep: Sweep) -> None:
     Memory.objects.filter(source_message_id__in=plan.messages).update(source_message_id=None)
 
 
-def scopes_of(plan: DeletionPlan, *, keep_turn: int | None = None) -> Scopes:
+def scopes_of(plan: deletion_plan.DeletionPlan, *, keep_turn: int | None = None) -> epochs.Scopes:
     """Return the current scopes of a deletion plan. ``keep_turn`` is the turn that asks for it."""
     mentioned_there = Q(pk__in=plan.memories)
     if plan.messages:
@@ -169,16 +156,16 @@ def scopes_of(plan: DeletionPlan, *, keep_turn: int | None = None) -> Scopes:
         mentioned_there |= Q(source_message_id__in=plan.messages)
     names, chats = _memory_scopes(mentioned_there)
     has_memories = bool(names or plan.documents)
-    spoken = Message.objects.filter(pk__in=plan.messages).order_by()
+    spoken = models.Message.objects.filter(pk__in=plan.messages).order_by()
     chats |= plan.chats | set(spoken.values_list("chat_id", flat=True).distinct())
     if keep_turn is not None:
-        chats |= set(Turn.objects.filter(pk=keep_turn).values_list("chat_id", flat=True))
-    names |= {chat_scope(chat_id) for chat_id in chats}
+        chats |= set(models.Turn.objects.filter(pk=keep_turn).values_list("chat_id", flat=True))
+    names |= {epochs.chat_scope(chat_id) for chat_id in chats}
     documents = SourceDocument.objects.filter(pk__in=plan.documents)
     for visibility, chat_id in documents.values_list("visibility", "chat_id"):
         names.add(scope_of(visibility, chat_id))
-    backups = backup_names(TranscriptBatch.objects.filter(chat__in=chats))
-    return Scopes(frozenset(names), has_memories, frozenset(backups))
+    backups = backup_names(models.TranscriptBatch.objects.filter(chat__in=chats))
+    return epochs.Scopes(frozenset(names), has_memories, frozenset(backups))
 
 
 def _memory_scopes(which: Q) -> tuple[set[str], set[UUID]]:
@@ -201,7 +188,7 @@ def _memory_scopes(which: Q) -> tuple[set[str], set[UUID]]:
 # Delete messages with what hangs on them: vectors, notes, quotations, summaries, waiting turns.
 
 
-def messages_delete(sweep: Sweep, messages: QuerySet[Message]) -> None:
+def messages_delete(sweep: Sweep, messages: QuerySet[models.Message]) -> None:
     """Delete messages with their vectors and raw deliveries.
 
     Summaries that cover them are retracted, and turns that wait to answer them are cancelled.
@@ -212,14 +199,14 @@ def messages_delete(sweep: Sweep, messages: QuerySet[Message]) -> None:
         return
     sweep.emptied_chats.update(message.chat_id for message in found)
     _delete_notes(sweep, ids)
-    waiting = Turn.objects.filter(message__in=ids, state__in=ANSWERABLE_STATES)
+    waiting = models.Turn.objects.filter(message__in=ids, state__in=ANSWERABLE_STATES)
     turns_move(
         waiting.exclude(pk=sweep.keep_turn),
         TurnState.CANCELLED,
         finished_at=sweep.now,
         lease_token=None,
     )
-    sweep.empty_deliveries(InboundDelivery.objects.filter(message__in=ids))
+    sweep.empty_deliveries(models.InboundDelivery.objects.filter(message__in=ids))
     for message in found:
         sweep.recorder.record(ChangeKind.MESSAGE, message.pk, message.content)
         if message.provider_message_id:
@@ -228,15 +215,15 @@ def messages_delete(sweep: Sweep, messages: QuerySet[Message]) -> None:
     first: dict[UUID, int] = {}
     for message in found:
         first.setdefault(message.session_id, message.order_num)
-    sessions = ChatSession.objects.select_for_update(no_key=True).filter(pk__in=first)
+    sessions = models.ChatSession.objects.select_for_update(no_key=True).filter(pk__in=first)
     locked = list(sessions.order_by("pk"))
-    messages_lock(Message.objects.filter(pk__in=ids))
+    messages_lock(models.Message.objects.filter(pk__in=ids))
     for session in locked:
         _delete_in_session(sweep, session, first[session.pk], ids)
-    sweep.count(Message, len(ids))
+    sweep.count(models.Message, len(ids))
 
 
-def messages_lock(messages: QuerySet[Message]) -> None:
+def messages_lock(messages: QuerySet[models.Message]) -> None:
     """Lock messages, after their sessions, before their rows and those that hang on them go.
 
     A worker that is adding their vectors ends first, and no other one begins. It locks messages in
@@ -247,20 +234,20 @@ def messages_lock(messages: QuerySet[Message]) -> None:
 
 
 def _delete_notes(sweep: Sweep, message_ids: Sequence[UUID]) -> None:
-    notes = Note.objects.filter(message__in=message_ids)
+    notes = models.Note.objects.filter(message__in=message_ids)
     for key, text in notes.values_list("pk", "text"):
         sweep.recorder.record(ChangeKind.NOTE, key, text)
     deleted, _ = notes.delete()
-    sweep.count(Note, deleted)
+    sweep.count(models.Note, deleted)
 
 
 def _delete_in_session(
-    sweep: Sweep, session: ChatSession, first_order: int, message_ids: Sequence[UUID]
+    sweep: Sweep, session: models.ChatSession, first_order: int, message_ids: Sequence[UUID]
 ) -> None:
     """Delete those of the messages that are in this session; ``first_order`` is the first one's."""
     sweep.retract_summaries(session, first_order)
     sweep.delete_card(session)
-    here = Message.objects.filter(pk__in=message_ids, session=session)
+    here = models.Message.objects.filter(pk__in=message_ids, session=session)
     in_window = here.filter(order_num__gte=session.window_start)
     session.total_tokens -= in_window.aggregate(all=Sum("tokens"))["all"] or 0
     session.save(update_fields=["total_tokens"])
@@ -272,11 +259,11 @@ def _count_deleted(sweep: Sweep, rows: dict[str, int]) -> None:
     """Count the rows that were deleted by cascade and aren't counted elsewhere."""
     for label, count in rows.items():
         model = apps.get_model(label)
-        if model not in (Message, MessageEmbedding, ProposalMemory):
+        if model not in (models.Message, models.MessageEmbedding, ProposalMemory):
             sweep.count(model, count)
 
 
-def _remove_quotes(sweep: Sweep, deleted: Collection[Message]) -> None:
+def _remove_quotes(sweep: Sweep, deleted: Collection[models.Message]) -> None:
     """Remove quotations of the messages from the remaining ones, which keep their own words."""
     by_chat: dict[UUID, list[str]] = {}
     for message in deleted:
@@ -284,7 +271,7 @@ def _remove_quotes(sweep: Sweep, deleted: Collection[Message]) -> None:
             by_chat.setdefault(message.chat_id, []).append(message.provider_message_id)
     ids = [message.pk for message in deleted]
     for chat_id, keys in by_chat.items():
-        quoting = Message.objects.filter(
+        quoting = models.Message.objects.filter(
             chat_id=chat_id, metadata__has_key="quoted", metadata__reply_to_id__in=keys
         )
         for message in quoting.exclude(pk__in=ids).only("metadata"):

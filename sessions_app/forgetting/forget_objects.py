@@ -22,9 +22,9 @@ from memories_app.visibility import scope_of
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor, person_detach
 from memoryproject.foundation.outgoing_webhooks.deliveries import chat_deliveries_erase
 from memoryproject.foundation.outgoing_webhooks.models import WebhookDelivery
+from sessions_app import models
 from sessions_app.cards.card_recall import cards_retract
-from sessions_app.conversations.chat_addresses import addresses_lock
-from sessions_app.conversations.epochs import Held, Scopes, ScopesGrewError, forgetting_begin
+from sessions_app.conversations import chat_addresses, epochs
 from sessions_app.conversations.preview_recorder import ChangeKind, PreviewRecorder
 from sessions_app.forgetting import execute
 from sessions_app.forgetting.deletion_plan import (
@@ -41,20 +41,6 @@ from sessions_app.forgetting.sweep import ForgetDependencies, Sweep
 from sessions_app.forgetting.write_receipt import erasure_events, receipt_begin
 from sessions_app.history.clear_session import session_empty
 from sessions_app.media.dependencies import media_forget
-from sessions_app.models import (
-    Chat,
-    ChatAddress,
-    ChatSession,
-    ForgetReceipt,
-    ForgottenKind,
-    InboundDelivery,
-    Message,
-    OutboundPart,
-    SummarizationMetadata,
-    TranscriptBatch,
-    Turn,
-    TurnReplay,
-)
 from sessions_app.models.receipts import MEDIA_FILES
 
 logger = logging.getLogger(__name__)
@@ -111,8 +97,8 @@ def object_forget(
     check_object: Callable[[], None] = _do_nothing,
     call_key: str = "",
     together: Collection[UUID] = (),
-    begin: Callable[[Scopes], Held] = forgetting_begin,
-) -> ForgetReceipt:
+    begin: Callable[[epochs.Scopes], epochs.Held] = epochs.forgetting_begin,
+) -> models.ForgetReceipt:
     """Forget the object of this kind with this id.
 
     A caller that has a transaction open holds no lock that a forgetting takes.
@@ -142,14 +128,14 @@ def object_forget(
                 late = check_object if steps.is_locked_late else None
                 sweep = Sweep(receipt, events, plan, dependencies, held, actor, keep_turn, late)
                 return _erase(sweep, steps, prober)
-        except ScopesGrewError as grew:
+        except epochs.ScopesGrewError as grew:
             # This ends: each round adds scopes, and their number is finite.
             scopes = grew.scopes
 
 
 def _first_scopes(
     kind: str, object_id: UUID, together: Collection[UUID], keep_turn: int | None
-) -> Scopes:
+) -> epochs.Scopes:
     """Return the scopes to lock at first.
 
     A memory mostly concerns no other scopes than its own, which cost much less to read than a plan.
@@ -160,7 +146,7 @@ def _first_scopes(
     return execute.scopes_of(plan, keep_turn=keep_turn)
 
 
-def _erase(sweep: Sweep, steps: KindSteps, prober: Prober) -> ForgetReceipt:
+def _erase(sweep: Sweep, steps: KindSteps, prober: Prober) -> models.ForgetReceipt:
     """Execute the plan with the steps of its kind, and complete the receipt by what they did."""
     receipt = sweep.receipt
     _files_forget(sweep)
@@ -178,11 +164,11 @@ def _erase(sweep: Sweep, steps: KindSteps, prober: Prober) -> ForgetReceipt:
 def _files_forget(sweep: Sweep) -> None:
     """Have the files of what goes removed with the commit, and count them."""
     receipt = sweep.receipt
-    messages = Message.objects.filter(pk__in=sweep.plan.messages).exclude(media={})
+    messages = models.Message.objects.filter(pk__in=sweep.plan.messages).exclude(media={})
     if sweep.keep_turn is not None:
         messages = messages.exclude(turn__pk=sweep.keep_turn)
     keys = list(messages.values_list("pk", flat=True))
-    chat_id = receipt.object_id if receipt.kind == str(ForgottenKind.CHAT) else None
+    chat_id = receipt.object_id if receipt.kind == str(models.ForgottenKind.CHAT) else None
     if keys or chat_id:
         files = media_forget(keys, receipt_id=receipt.receipt_id, chat_id=chat_id)
         sweep.swept[MEDIA_FILES] += files
@@ -190,9 +176,9 @@ def _files_forget(sweep: Sweep) -> None:
 
 def memories_forget(
     *, memory_ids: Iterable[UUID], dependencies: ForgetDependencies, actor: Actor = SYSTEM
-) -> list[ForgetReceipt]:
+) -> list[models.ForgetReceipt]:
     """Forget several memories, each with its receipt; skip those that went with another."""
-    kind, receipts = str(ForgottenKind.MEMORY), []
+    kind, receipts = str(models.ForgottenKind.MEMORY), []
     for key in memory_ids:
         try:
             receipts.append(
@@ -205,7 +191,7 @@ def memories_forget(
 
 def memories_forget_together(
     *, memories: Sequence[Memory], dependencies: ForgetDependencies, actor: Actor, call_key: str
-) -> dict[UUID, ForgetReceipt]:
+) -> dict[UUID, models.ForgetReceipt]:
     """Forget many memories, those of one chat in one transaction with one receipt.
 
     What only the owner sees has a receipt of its own, which the chat's tokens don't see. Return the
@@ -215,7 +201,7 @@ def memories_forget_together(
     groups: defaultdict[tuple[UUID | None, bool], list[UUID]] = defaultdict(list)
     for memory in memories:
         groups[memory.chat_id, memory.visibility == str(Visibility.OWNER)].append(memory.pk)
-    receipts: dict[UUID, ForgetReceipt] = {}
+    receipts: dict[UUID, models.ForgetReceipt] = {}
     for keys in groups.values():
         for place, key in enumerate(keys):
             try:
@@ -235,12 +221,12 @@ def memories_forget_together(
 
 
 def _session_lock(session_id: UUID) -> None:
-    list(ChatSession.objects.select_for_update().filter(pk=session_id))
+    list(models.ChatSession.objects.select_for_update().filter(pk=session_id))
 
 
 def _message_lock(message_id: UUID) -> None:
     """Lock the session of the message: who edits a message holds it."""
-    sessions = ChatSession.objects.filter(messages=message_id)
+    sessions = models.ChatSession.objects.filter(messages=message_id)
     list(sessions.select_for_update(no_key=True, of=("self",)))
 
 
@@ -249,20 +235,20 @@ def _document_lock(document_id: UUID) -> None:
 
 
 def _chat_lock(chat_id: UUID) -> None:
-    addresses = ChatAddress.objects.filter(chat=chat_id).values_list("address", flat=True)
-    addresses_lock(list(addresses))
-    list(Chat.objects.select_for_update().filter(pk=chat_id))
+    addresses = models.ChatAddress.objects.filter(chat=chat_id).values_list("address", flat=True)
+    chat_addresses.addresses_lock(list(addresses))
+    list(models.Chat.objects.select_for_update().filter(pk=chat_id))
 
 
 def _session_before(sweep: Sweep) -> None:
-    sweep.swept.update(_turns_delete(Turn.objects.filter(session=sweep.receipt.object_id)))
-    summaries = SummarizationMetadata.objects.filter(session=sweep.receipt.object_id)
-    sweep.swept[SummarizationMetadata._meta.db_table] += summaries.count()
+    sweep.swept.update(_turns_delete(models.Turn.objects.filter(session=sweep.receipt.object_id)))
+    summaries = models.SummarizationMetadata.objects.filter(session=sweep.receipt.object_id)
+    sweep.swept[models.SummarizationMetadata._meta.db_table] += summaries.count()
 
 
 def _chat_before(sweep: Sweep) -> None:
-    chat = Chat.objects.get(pk=sweep.receipt.object_id)
-    batches = TranscriptBatch.objects.filter(chat=chat)
+    chat = models.Chat.objects.get(pk=sweep.receipt.object_id)
+    batches = models.TranscriptBatch.objects.filter(chat=chat)
     sweep.plan.backups |= execute.backup_names(batches)
     sweep.swept.update(_chat_delete(chat, sweep.dependencies.recorder))
     sweep.plan.chats.discard(sweep.receipt.object_id)
@@ -270,21 +256,23 @@ def _chat_before(sweep: Sweep) -> None:
 
 
 def _session_after(sweep: Sweep) -> None:
-    session = ChatSession.objects.get(pk=sweep.receipt.object_id)
-    batches = TranscriptBatch.objects.filter(session=session)
-    sweep.swept[TranscriptBatch._meta.db_table] += batches.count()
+    session = models.ChatSession.objects.get(pk=sweep.receipt.object_id)
+    batches = models.TranscriptBatch.objects.filter(session=session)
+    sweep.swept[models.TranscriptBatch._meta.db_table] += batches.count()
     backups = execute.backup_names(batches)
     # A card requested again while its messages were deleted has no session any more.
     sweep.swept[MemoryCard._meta.db_table] += cards_delete(session_ids=[session.pk])
     cards_retract(chat_id=session.chat_id, session_ids=[session.pk])
-    ChatSession.objects.filter(pk=session.pk).delete()
-    sweep.swept[ChatSession._meta.db_table] += 1
+    models.ChatSession.objects.filter(pk=session.pk).delete()
+    sweep.swept[models.ChatSession._meta.db_table] += 1
     _remove_backups(sweep, backups)
 
 
 def _messages_after(sweep: Sweep) -> None:
-    session = ChatSession.objects.select_for_update(no_key=True).get(pk=sweep.receipt.object_id)
-    backups = execute.backup_names(TranscriptBatch.objects.filter(session=session))
+    session = models.ChatSession.objects.select_for_update(no_key=True).get(
+        pk=sweep.receipt.object_id
+    )
+    backups = execute.backup_names(models.TranscriptBatch.objects.filter(session=session))
     cards_retract(chat_id=session.chat_id, session_ids=[session.pk])
     session_empty(session=session, now=sweep.receipt.forgotten_at)
     _remove_backups(sweep, backups)
@@ -300,35 +288,37 @@ def _chat_after(sweep: Sweep) -> None:
 
 
 _MEMORY, _MESSAGE, _DOCUMENT = map(
-    str, (ForgottenKind.MEMORY, ForgottenKind.MESSAGE, ForgottenKind.DOCUMENT)
+    str, (models.ForgottenKind.MEMORY, models.ForgottenKind.MESSAGE, models.ForgottenKind.DOCUMENT)
 )
 _KIND_STEPS = {
     _MEMORY: KindSteps(one_plan(_MEMORY, DeletionPlan.add_memories), is_locked_late=True),
     _MESSAGE: KindSteps(one_plan(_MESSAGE, DeletionPlan.add_messages), lock=_message_lock),
-    str(ForgottenKind.MEMORY_DOCUMENT): KindSteps(memory_document_plan, lock=document_lock),
+    str(models.ForgottenKind.MEMORY_DOCUMENT): KindSteps(memory_document_plan, lock=document_lock),
     _DOCUMENT: KindSteps(one_plan(_DOCUMENT, DeletionPlan.add_documents), lock=_document_lock),
-    str(ForgottenKind.SESSION): KindSteps(
+    str(models.ForgottenKind.SESSION): KindSteps(
         session_plan, lock=_session_lock, before=_session_before, after=_session_after
     ),
-    str(ForgottenKind.MESSAGES): KindSteps(
+    str(models.ForgottenKind.MESSAGES): KindSteps(
         messages_plan, lock=_session_lock, after=_messages_after
     ),
-    str(ForgottenKind.CHAT): KindSteps(
+    str(models.ForgottenKind.CHAT): KindSteps(
         chat_plan, lock=_chat_lock, before=_chat_before, after=_chat_after
     ),
 }
 
 
-def _turns_delete(turns: Iterable[Turn]) -> dict[str, int]:
+def _turns_delete(turns: Iterable[models.Turn]) -> dict[str, int]:
     """Delete turns with their parts and count them; their raw deliveries are emptied later."""
     ids = [turn.pk for turn in turns]
-    counts = {OutboundPart._meta.db_table: OutboundPart.objects.filter(turn__in=ids).count()}
-    counts[Turn._meta.db_table] = len(ids)
-    Turn.objects.filter(pk__in=ids).delete()
+    counts = {
+        models.OutboundPart._meta.db_table: models.OutboundPart.objects.filter(turn__in=ids).count()
+    }
+    counts[models.Turn._meta.db_table] = len(ids)
+    models.Turn.objects.filter(pk__in=ids).delete()
     return counts
 
 
-def _chat_delete(chat: Chat, recorder: PreviewRecorder) -> dict[str, int]:
+def _chat_delete(chat: models.Chat, recorder: PreviewRecorder) -> dict[str, int]:
     """Delete the chat with everything that depends on it, and count the rows."""
     messages = chat.messages.order_by("received_at", "order_num").values_list("pk", "content")
     for key, content in messages[: recorder.most]:
@@ -338,21 +328,21 @@ def _chat_delete(chat: Chat, recorder: PreviewRecorder) -> dict[str, int]:
         recorder.record(ChangeKind.CARD, key, title)
     for key, text in chat.notes.values_list("pk", "text")[: recorder.most]:
         recorder.record(ChangeKind.NOTE, key, text)
-    raw = InboundDelivery.objects.filter(chat=chat)
+    raw = models.InboundDelivery.objects.filter(chat=chat)
     # The keys stay, so that a repeated delivery doesn't restore anything.
     emptied = raw.update(raw=None, change=None, outcome="forgotten", subject_id="")
     chat_id = chat.pk
-    sessions = ChatSession.objects.select_for_update().filter(chat=chat_id)
+    sessions = models.ChatSession.objects.select_for_update().filter(chat=chat_id)
     list(sessions.order_by("pk").values_list("pk", flat=True))
     execute.messages_lock(chat.messages.all())
     _, deleted = chat.delete()
     counts = {apps.get_model(label)._meta.db_table: rows for label, rows in deleted.items()}
     # A turn and its replay count as one.
-    counts.pop(TurnReplay._meta.db_table, None)
-    counts[InboundDelivery._meta.db_table] = emptied
+    counts.pop(models.TurnReplay._meta.db_table, None)
+    counts[models.InboundDelivery._meta.db_table] = emptied
     # After its sessions: a worker that stores a card locks one of them.
     counts[MemoryCard._meta.db_table] = chat_cards_delete(chat_id=chat_id)
     recorder.add_count(
-        ChangeKind.MESSAGE, max(0, counts.get(Message._meta.db_table, 0) - recorder.most)
+        ChangeKind.MESSAGE, max(0, counts.get(models.Message._meta.db_table, 0) - recorder.most)
     )
     return counts

@@ -15,22 +15,7 @@ from django.db.models import Model, QuerySet
 from cards_app.models import MemoryCard
 from memories_app.models import Memory, MemoryRevision, SourceDocument
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
-from sessions_app.models import (
-    AnswerTrial,
-    BroadcastRecipient,
-    Chat,
-    ChatAddress,
-    ChatSession,
-    CheckQuestion,
-    ContactMerge,
-    InboundDelivery,
-    Message,
-    Note,
-    SessionOutcome,
-    SummarizationMetadata,
-    Turn,
-    TurnReplay,
-)
+from sessions_app import models
 
 ROWS_AT_ONCE = 500
 # Columns for search and for leases: they say nothing about the person.
@@ -49,7 +34,7 @@ LEFT_OUT = {
 }
 
 
-def person_export(*, chat: Chat, actor: Actor) -> Iterator[str]:
+def person_export(*, chat: models.Chat, actor: Actor) -> Iterator[str]:
     """Yield a line for each record, without its line end; its ``record`` names the table.
 
     The export is audited before the first line is made. Only a few rows are in memory at once.
@@ -63,23 +48,23 @@ def person_export(*, chat: Chat, actor: Actor) -> Iterator[str]:
 
 def _lines(chat_id: UUID) -> Iterator[str]:
     own: list[QuerySet[Any]] = [
-        Chat.objects.filter(pk=chat_id),
-        ChatAddress.objects.filter(chat=chat_id),
-        ContactMerge.objects.filter(chat=chat_id),
-        ChatSession.objects.filter(chat=chat_id).order_by("created_at"),
-        SessionOutcome.objects.filter(session__chat=chat_id).order_by("ended_at"),
-        Message.objects.filter(chat=chat_id).order_by("received_at", "order_num"),
-        SummarizationMetadata.objects.filter(session__chat=chat_id),
+        models.Chat.objects.filter(pk=chat_id),
+        models.ChatAddress.objects.filter(chat=chat_id),
+        models.ContactMerge.objects.filter(chat=chat_id),
+        models.ChatSession.objects.filter(chat=chat_id).order_by("created_at"),
+        models.SessionOutcome.objects.filter(session__chat=chat_id).order_by("ended_at"),
+        models.Message.objects.filter(chat=chat_id).order_by("received_at", "order_num"),
+        models.SummarizationMetadata.objects.filter(session__chat=chat_id),
         MemoryCard.objects.filter(chat_id=chat_id),
         Memory.objects.filter(chat_id=chat_id).order_by("created_at", "memory_id"),
         MemoryRevision.objects.filter(memory__chat_id=chat_id),
         SourceDocument.objects.filter(chat_id=chat_id),
-        Turn.objects.filter(chat=chat_id).select_related("replay").order_by("id"),
-        AnswerTrial.objects.filter(turn__chat=chat_id).order_by("created_at"),
-        CheckQuestion.objects.filter(message__chat=chat_id).order_by("id"),
-        InboundDelivery.objects.filter(chat=chat_id).order_by("id"),
-        BroadcastRecipient.objects.filter(chat=chat_id).order_by("id"),
-        Note.objects.filter(chat=chat_id).order_by("created_at", "note_id"),
+        models.Turn.objects.filter(chat=chat_id).select_related("replay").order_by("id"),
+        models.AnswerTrial.objects.filter(turn__chat=chat_id).order_by("created_at"),
+        models.CheckQuestion.objects.filter(message__chat=chat_id).order_by("id"),
+        models.InboundDelivery.objects.filter(chat=chat_id).order_by("id"),
+        models.BroadcastRecipient.objects.filter(chat=chat_id).order_by("id"),
+        models.Note.objects.filter(chat=chat_id).order_by("created_at", "note_id"),
     ]
     for rows in own:
         for row in rows.iterator(ROWS_AT_ONCE):
@@ -89,8 +74,8 @@ def _lines(chat_id: UUID) -> Iterator[str]:
 def _record(row: Model) -> dict[str, Any]:
     """Return all columns of the row, also the read-only ones; a turn includes its replay."""
     record: dict[str, Any] = {"record": row._meta.model_name, **_values(row)}
-    if isinstance(row, Turn):
-        record = {**_values(TurnReplay.of(row)), **record}
+    if isinstance(row, models.Turn):
+        record = {**_values(models.TurnReplay.of(row)), **record}
         del record["turn"]
     return record
 

@@ -16,37 +16,32 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memories_app.models import Memory
-from memoryproject.foundation.rest_kit.errors import not_found
-from memoryproject.foundation.rest_kit.idempotency import KEPT, Handler, idempotent
-from memoryproject.foundation.rest_kit.operations import IF_MATCH, described
-from memoryproject.foundation.rest_kit.serializers import ChoiceFilter, MomentFilter, Strict
+from memoryproject.foundation.rest_kit import errors, idempotency, operations, serializers
 from memoryproject.foundation.rest_kit.views import ApiView, ListView, require_match
+from sessions_app.forgetting import deletion_plan, forget_objects, write_receipt
 from sessions_app.forgetting.choose_pages import ForgetAction as ForgetAction
-from sessions_app.forgetting.deletion_plan import NothingToForgetError
 from sessions_app.forgetting.dependencies import build_forget_dependencies
-from sessions_app.forgetting.forget_objects import memories_forget_together, object_forget
-from sessions_app.forgetting.write_receipt import receipts_of
 from sessions_app.models import ForgetReceipt, ForgottenKind
 from sessions_app.presentation.access import WhatsAppChatFilter, check_whatsapp_chat
 from sessions_app.presentation.serializers import ReceiptSerializer
 
 # The errors of forgetting as responses of the API.
 FORGETTING: Mapping[type[Exception], Callable[[Exception], APIException]] = {
-    NothingToForgetError: not_found
+    deletion_plan.NothingToForgetError: errors.not_found
 }
 
 
 def forgets(
-    *parameters: OpenApiParameter | type[Strict], operation_id: str
-) -> Callable[[Handler], Handler]:
+    *parameters: OpenApiParameter | type[serializers.Strict], operation_id: str
+) -> Callable[[idempotency.Handler], idempotency.Handler]:
     """Describe a DELETE that returns ``forget_once``, and let it accept an Idempotency-Key."""
 
-    def decorate(handler: Handler) -> Handler:
-        return described(
+    def decorate(handler: idempotency.Handler) -> idempotency.Handler:
+        return operations.described(
             operation_id=operation_id,
-            parameters=[*parameters, IF_MATCH],
+            parameters=[*parameters, operations.IF_MATCH],
             responses={200: ReceiptSerializer},
-        )(idempotent(atomic=False, holds_texts=False)(handler))
+        )(idempotency.idempotent(atomic=False, holds_texts=False)(handler))
 
     return decorate
 
@@ -66,7 +61,7 @@ def forget_once(
             require_match(view.request, etag())
 
     call_key = _call_key(view)
-    forgotten = _earlier(call_key) or object_forget(
+    forgotten = _earlier(call_key) or forget_objects.object_forget(
         kind=kind,
         object_id=find(),
         dependencies=build_forget_dependencies(),
@@ -79,7 +74,7 @@ def forget_once(
 
 def memories_forget_once(view: ApiView, memories: Sequence[Memory]) -> dict[UUID, ForgetReceipt]:
     """Forget the memories and return their receipts: see ``memories_forget_together``."""
-    return memories_forget_together(
+    return forget_objects.memories_forget_together(
         memories=memories,
         dependencies=build_forget_dependencies(),
         actor=view.caller.actor,
@@ -99,7 +94,7 @@ def _earlier(call_key: str) -> ForgetReceipt | None:
     """Return the receipt of the same call, which crashed before its response was stored."""
     if not call_key:
         return None
-    recent = ForgetReceipt.objects.filter(forgotten_at__gt=timezone.now() - KEPT)
+    recent = ForgetReceipt.objects.filter(forgotten_at__gt=timezone.now() - idempotency.KEPT)
     return recent.filter(call_key=call_key).first()
 
 
@@ -109,11 +104,11 @@ RIGHTS = ["sessions_app.view_forgetreceipt"]
 class ReceiptFilters(django_filters.FilterSet):  # type: ignore[misc]
     object_id = django_filters.UUIDFilter()
     whatsapp_chat = WhatsAppChatFilter(method="of_chat")
-    kind = ChoiceFilter(choices=ForgottenKind.choices)
-    since = MomentFilter(field_name="forgotten_at", lookup_expr="gte")
+    kind = serializers.ChoiceFilter(choices=ForgottenKind.choices)
+    since = serializers.MomentFilter(field_name="forgotten_at", lookup_expr="gte")
 
     def of_chat(self, rows: QuerySet[ForgetReceipt], _: str, value: str) -> QuerySet[ForgetReceipt]:
-        found = receipts_of(rows, value)
+        found = write_receipt.receipts_of(rows, value)
         if not found.exists():
             # Old data may have other names; receipts of such a chat are found all the same.
             check_whatsapp_chat(value)
@@ -130,7 +125,7 @@ class ReceiptsView(ListView):
     filterset_class = ReceiptFilters
     ordering = ("-id",)
 
-    @described(operation_id="receipts_list")
+    @operations.described(operation_id="receipts_list")
     def get(self, request: Request) -> Response:
         """Find the receipt of an erasure again, by what was erased or by the person."""
         return self.page_of(self.within_reach())
@@ -141,7 +136,7 @@ class ReceiptView(ApiView):
     scopes = {"GET": "read"}
     staff_rights = {"GET": RIGHTS}
 
-    @described(operation_id="receipts_get", responses=ReceiptSerializer)
+    @operations.described(operation_id="receipts_get", responses=ReceiptSerializer)
     def get(self, request: Request, receipt_id: UUID) -> Response:
         """Receipts are kept after the forgotten texts are gone."""
         rows = ForgetReceipt.objects.filter(self.caller.reach(), receipt_id=receipt_id)

@@ -21,6 +21,7 @@ from memories_app.visibility import memories_for_staff
 from memoryproject.foundation.integrations.embedders.base import DEFAULT_CALIBRATION, AbsentEmbedder
 from memoryproject.foundation.rest_kit.models import IdempotentAnswer
 from memoryproject.foundation.retrieval.query import with_words
+from sessions_app import models
 from sessions_app.forgetting.deletion_plan import DeletionPlan
 from sessions_app.forgetting.redact_answers import AnswerRedaction
 from sessions_app.forgetting.redact_records import UnscopedTraces, kept_texts
@@ -39,21 +40,6 @@ RECALLED_COLUMNS = [
     for table in ("memories_app_memory", "sessions_app_message")
     for column in ("content", "terms")
 ]
-# The tables whose swept columns are read row by row.
-READ_TABLES = (
-    "sessions_app_message",
-    "sessions_app_turn",
-    "sessions_app_turnreplay",
-    "sessions_app_outboundpart",
-    "sessions_app_note",
-    "sessions_app_inbounddelivery",
-    "sessions_app_checkquestion",
-    "django_q_task",
-    "django_q_ormq",
-    "django_admin_log",
-    "django_session",
-    "api_idempotentanswer",
-)
 
 KINDS: dict[type[Model], str] = {
     Message: "message",
@@ -67,6 +53,9 @@ KINDS: dict[type[Model], str] = {
     CheckQuestion: "question",
 }
 
+# The tables whose swept columns are read row by row.
+_READ: list[type[Model]] = [*KINDS, models.Turn, models.TurnReplay, models.OutboundPart]
+READ_TABLES = {model._meta.db_table for model in _READ}
 # This many texts are searched by their own words, as any user could. A larger number is sampled
 # evenly, because all writes in these chats wait meanwhile. The derived records are compared with
 # every text.

@@ -21,18 +21,15 @@ from django.utils.html import format_html
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _, gettext_lazy
 
-from memoryproject.foundation.admin_kit import list_filters
+from memoryproject.foundation.admin_kit import list_csv, list_filters, staff_admin
 from memoryproject.foundation.admin_kit.display import column, shown_link
-from memoryproject.foundation.admin_kit.list_csv import as_download
-from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin
 from memoryproject.foundation.admin_kit.staff_pages import OwnPage
 from memoryproject.foundation.errors.stored_errors import ErrorText, translate_error
 from memoryproject.foundation.tables import read_table
 from memoryproject.foundation.text.phone_numbers import number_shown
 from memoryproject.foundation.text.uuids import uuid_or_none
-from sessions_app.forgetting.choose_pages import FORGET, TEMPLATES, run_address
+from sessions_app.forgetting import choose_pages, write_receipt
 from sessions_app.forgetting.probe import ABSENT
-from sessions_app.forgetting.write_receipt import receipts_found
 from sessions_app.models import ForgetItem, ForgetReceipt, ForgetRun
 from sessions_app.presentation.links import chat_name_query, contact_address
 
@@ -296,11 +293,11 @@ def _receipts_searched(queryset: QuerySet[ForgetReceipt], term: str) -> QuerySet
         return queryset
     if (key := uuid_or_none(term)) is not None:
         return queryset.filter(Q(receipt_id=key) | Q(object_id=key))
-    return receipts_found(queryset, term, home_numbers=settings.GODFATHER_PHONE)
+    return write_receipt.receipts_found(queryset, term, home_numbers=settings.GODFATHER_PHONE)
 
 
 @admin.register(ForgetReceipt)
-class ForgetReceiptAdmin(ReadOnlyAdmin):
+class ForgetReceiptAdmin(staff_admin.ReadOnlyAdmin):
     list_display = ("forgotten_at", "kind", "whose", "rows", "shown_probe", "who", "request_number")
     list_filter = ("kind", list_filters.period_filter("forgotten_at"), STAFF_FILTER, ACTOR_FILTER)
     find_rows = staticmethod(_receipts_searched)
@@ -310,7 +307,7 @@ class ForgetReceiptAdmin(ReadOnlyAdmin):
         "that of what was erased"
     )
     date_hierarchy = "forgotten_at"
-    change_form_template = f"{TEMPLATES}/receipts.html"
+    change_form_template = f"{choose_pages.TEMPLATES}/receipts.html"
 
     own_pages: ClassVar[Any] = {"text": OwnPage("<uuid:receipt_id>/text/", "text", "GET HEAD")}
 
@@ -327,7 +324,7 @@ class ForgetReceiptAdmin(ReadOnlyAdmin):
         """Show the receipt's document instead of a form."""
         receipt: ForgetReceipt = options["obj"]
         item = getattr(receipt, "item", None)
-        may_forget = request.user.has_perm(FORGET)
+        may_forget = request.user.has_perm(choose_pages.FORGET)
         context |= {
             "document": receipt_document(receipt),
             "receipt": receipt,
@@ -338,7 +335,7 @@ class ForgetReceiptAdmin(ReadOnlyAdmin):
             "text_address": reverse(
                 "admin:sessions_app_forgetreceipt_text", args=[receipt.receipt_id]
             ),
-            "run_address": run_address(item.run_id) if item and may_forget else "",
+            "run_address": choose_pages.run_address(item.run_id) if item and may_forget else "",
         }
         return super().render_change_form(request, context, **options)
 
@@ -372,4 +369,4 @@ class ForgetReceiptAdmin(ReadOnlyAdmin):
 
 def text_answer(document: Document, name: str) -> HttpResponse:
     kind = "text/plain; charset=utf-8"
-    return as_download(HttpResponse(as_text(document), content_type=kind), f"{name}.txt")
+    return list_csv.as_download(HttpResponse(as_text(document), content_type=kind), f"{name}.txt")

@@ -25,22 +25,11 @@ from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.leases import RELEASED
 from memoryproject.foundation.rest_kit.models import IdempotentAnswer
 from memoryproject.foundation.retrieval.fragments import MARK, Fragments
+from sessions_app import models
 from sessions_app.conversations.preview_recorder import ChangeKind
 from sessions_app.forgetting.redact_answers import AnswerRedaction, command_redact
 from sessions_app.forgetting.sweep import ROWS_AT_ONCE, Lineage, Sweep, Trace
-from sessions_app.models import (
-    CheckQuestion,
-    ForgetReceipt,
-    InboundDelivery,
-    Job,
-    JobKind,
-    JobPart,
-    JobState,
-    Message,
-    Note,
-)
 from sessions_app.models.jobs import OPEN_STATES
-from sessions_app.models.messages import Role
 
 
 def chats_redact(sweep: Sweep, lineage: Lineage) -> tuple[list[AnswerRedaction], set[UUID]]:
@@ -62,7 +51,7 @@ def own_command_redact(sweep: Sweep) -> None:
     """Redact the command that asks for the forgetting, because it names the text."""
     if not sweep.keep_turn:
         return
-    commands = Message.objects.filter(turn__pk=sweep.keep_turn, metadata__has_key="command")
+    commands = models.Message.objects.filter(turn__pk=sweep.keep_turn, metadata__has_key="command")
     for message in commands.select_related("chat", "session"):
         command_redact(sweep, message)
 
@@ -72,42 +61,42 @@ def kept_texts(sweep: Sweep, chat_id: UUID) -> Iterator[Trace]:
     found, since = Fragments(sweep.plan.texts_by_chat[chat_id]), sweep.plan.since
     if not found or since is None:
         return
-    messages = Message.objects.filter(chat=chat_id, received_at__gte=since)
+    messages = models.Message.objects.filter(chat=chat_id, received_at__gte=since)
     own = _without_turn(messages).order_by("pk").values_list("pk", "content")
     for key, content in own.iterator(ROWS_AT_ONCE):
         left = found.quotes_cut(content)
         if left != content:
-            message = Message.objects.select_related("chat", "session").get(pk=key)
+            message = models.Message.objects.select_related("chat", "session").get(pk=key)
             change = partial(sweep.retext, message, ChangeKind.ANSWER, left)
-            yield Trace(Message, key, change)
+            yield Trace(models.Message, key, change)
     for message in messages.filter(metadata__has_key="quoted").only("metadata"):
         quoted = message.metadata["quoted"]
         if found.cleaned(quoted) != quoted:
-            yield Trace(Message, message.pk, partial(sweep.remove_quote, message))
+            yield Trace(models.Message, message.pk, partial(sweep.remove_quote, message))
     # Staff write them with the conversation before their eyes, in their own words, too.
-    for note in Note.objects.filter(chat=chat_id, created_at__gte=since).only("text"):
+    for note in models.Note.objects.filter(chat=chat_id, created_at__gte=since).only("text"):
         left, removed = found.cut(note.text)
         if removed:
-            yield Trace(Note, note.pk, partial(_redact_note, sweep, note, left))
-    for key in _holding(InboundDelivery.objects.filter(chat=chat_id), found, since):
-        rows = InboundDelivery.objects.filter(pk=key)
-        yield Trace(InboundDelivery, key, partial(sweep.empty_deliveries, rows))
+            yield Trace(models.Note, note.pk, partial(_redact_note, sweep, note, left))
+    for key in _holding(models.InboundDelivery.objects.filter(chat=chat_id), found, since):
+        rows = models.InboundDelivery.objects.filter(pk=key)
+        yield Trace(models.InboundDelivery, key, partial(sweep.empty_deliveries, rows))
 
 
-def _without_turn(messages: QuerySet[Message]) -> QuerySet[Message]:
+def _without_turn(messages: QuerySet[models.Message]) -> QuerySet[models.Message]:
     """Return the assistant's messages that no turn made: imported, by staff, from the phone."""
     by_hand = Q(replied_turn=None) | Q(replied_turn__by_hand=True)
-    return messages.filter(by_hand, role=Role.ASSISTANT)
+    return messages.filter(by_hand, role=models.Role.ASSISTANT)
 
 
-def _redact_note(sweep: Sweep, note: Note, left: str) -> None:
+def _redact_note(sweep: Sweep, note: models.Note, left: str) -> None:
     sweep.recorder.record(ChangeKind.NOTE, note.pk, note.text, left=left)
-    Note.objects.filter(pk=note.pk).update(text=left)
-    sweep.count_once(Note, note.pk)
+    models.Note.objects.filter(pk=note.pk).update(text=left)
+    sweep.count_once(models.Note, note.pk)
 
 
 def _holding(
-    deliveries: QuerySet[InboundDelivery], found: Fragments, since: datetime
+    deliveries: QuerySet[models.InboundDelivery], found: Fragments, since: datetime
 ) -> Iterator[int]:
     """Yield the deliveries that hold the texts, except those of messages that say it themselves."""
     delivered = deliveries.filter(received_at__gte=since).filter(
@@ -139,7 +128,7 @@ def unscoped_redact(sweep: Sweep) -> int | None:
     Returns the number of rows that were read if nothing was found in them, otherwise None.
     """
     for provider, subject in sorted(sweep.deleted_messages):
-        about = InboundDelivery.objects.filter(provider=provider, subject_id=subject)
+        about = models.InboundDelivery.objects.filter(provider=provider, subject_id=subject)
         sweep.empty_deliveries(about)
     # The response of a call in progress isn't known yet.
     answers = IdempotentAnswer.objects.filter(withheld=False, status__isnull=True)
@@ -155,14 +144,14 @@ def unscoped_redact(sweep: Sweep) -> int | None:
 
 def _jobs_empty() -> None:
     """Empty results of jobs. An export that holds, or will hold, what goes has to be made again."""
-    exports = Job.objects.filter(kind=JobKind.EXPORT)
+    exports = models.Job.objects.filter(kind=models.JobKind.EXPORT)
     exports = exports.filter(parts__isnull=False) | exports.filter(state__in=OPEN_STATES)
     keys = list(exports.order_by().values_list("pk", flat=True).distinct())
-    failed = {**RELEASED, "state": JobState.FAILED, "error": ErrorText("job_forgotten")}
-    Job.objects.filter(pk__in=keys).update(**failed, finished_at=timezone.now())
+    failed = {**RELEASED, "state": models.JobState.FAILED, "error": ErrorText("job_forgotten")}
+    models.Job.objects.filter(pk__in=keys).update(**failed, finished_at=timezone.now())
     # After the job: its worker stores no further part.
-    JobPart.objects.filter(job__in=keys).delete()
-    imports = Job.objects.filter(kind=JobKind.IMPORT).exclude(state__in=OPEN_STATES)
+    models.JobPart.objects.filter(job__in=keys).delete()
+    imports = models.Job.objects.filter(kind=models.JobKind.IMPORT).exclude(state__in=OPEN_STATES)
     imports.filter(result__errors__isnull=False).update(result=None)
 
 
@@ -253,12 +242,12 @@ class UnscopedTraces:
 
     def _questions(self) -> Iterator[Trace]:
         """Yield questions of the set that expect what was erased, or that quote it."""
-        for row in CheckQuestion.objects.iterator(ROWS_AT_ONCE):
+        for row in models.CheckQuestion.objects.iterator(ROWS_AT_ONCE):
             self.read += 1
             texts = [row.text, row.expected]
             quotes = row.created_at >= self._since and self._quotes(texts)
             if quotes or _bare(str(row.memory_id)) in self._ids or self._is_about(texts):
-                yield Trace(CheckQuestion, row.pk, row.delete)
+                yield Trace(models.CheckQuestion, row.pk, row.delete)
 
     def _deliveries_without_chat(self) -> Iterator[Trace]:
         """Yield deliveries that matched no chat, and quote a text or name the person.
@@ -266,16 +255,18 @@ class UnscopedTraces:
         These are statuses, deliveries that couldn't be processed, and changes whose message never
         arrived.
         """
-        rows = InboundDelivery.objects.filter(chat__isnull=True, message__isnull=True).filter(
-            Q(raw__isnull=False) | Q(change__isnull=False)
-        )
+        rows = models.InboundDelivery.objects.filter(
+            chat__isnull=True, message__isnull=True
+        ).filter(Q(raw__isnull=False) | Q(change__isnull=False))
         for row in rows.only("raw", "change", "received_at").iterator(ROWS_AT_ONCE):
             self.read += 1
             values = [row.raw, row.change]
             quotes = row.received_at >= self._since and self._quotes(values)
             if quotes or self._names_person(values):
-                changed = InboundDelivery.objects.filter(pk=row.pk)
-                yield Trace(InboundDelivery, row.pk, partial(changed.update, raw=None, change=None))
+                changed = models.InboundDelivery.objects.filter(pk=row.pk)
+                yield Trace(
+                    models.InboundDelivery, row.pk, partial(changed.update, raw=None, change=None)
+                )
 
     def _quotes(self, value: Any) -> bool:
         if not self._texts:
@@ -330,7 +321,7 @@ def is_receipt(body: str) -> bool:
     found = _parse_body(body) if body.startswith('{"receipt_id"') else None
     # A receipt of an earlier version has fewer fields.
     return isinstance(found, dict) and {"swept", "probe"} <= set(found) <= set(
-        ForgetReceipt().as_dict()
+        models.ForgetReceipt().as_dict()
     )
 
 

@@ -20,14 +20,7 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.translation import gettext as _, gettext_lazy
 
-from memoryproject.foundation.admin_kit.display import shown_mark
-from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin
-from memoryproject.foundation.admin_kit.staff_pages import (
-    OwnPage,
-    late_page,
-    rights_required,
-    staff_page,
-)
+from memoryproject.foundation.admin_kit import display, staff_admin, staff_pages
 from memoryproject.foundation.audit.audit_events import Event, audit_record_many, staff_actor
 from memoryproject.foundation.tables import read_table
 from memoryproject.foundation.text.uuids import uuid_or_none
@@ -44,9 +37,8 @@ from sessions_app.forgetting.choose_pages import (
     search_page,
 )
 from sessions_app.forgetting.dependencies import build_forget_dependencies, enqueue_forgetting
-from sessions_app.forgetting.preview import preview_make
 from sessions_app.forgetting.receipt_pages import run_document, swept_words, text_answer
-from sessions_app.forgetting.runs import chats_of, run_confirm
+from sessions_app.forgetting.runs import chats_of, preview_make, run_confirm
 from sessions_app.models import ForgetRun
 from sessions_app.models.receipts import OPEN_RUNS, TROUBLES, ItemState, RunState
 
@@ -55,7 +47,7 @@ ITEMS_A_PAGE = 100
 
 
 @admin.register(ForgetRun)
-class ForgetRunAdmin(ReadOnlyAdmin):
+class ForgetRunAdmin(staff_admin.ReadOnlyAdmin):
     """Admin of the runs. Users who may forget see all runs, but only their own drafts."""
 
     list_title = gettext_lazy("Erase data")
@@ -65,14 +57,14 @@ class ForgetRunAdmin(ReadOnlyAdmin):
     ordering = ("-created_at", "-run_id")
 
     own_pages: ClassVar[Any] = {
-        "search": OwnPage("search/", search_page, "GET HEAD POST"),
-        "choose": OwnPage("search/choose/", choose_page, "POST"),
-        "person": OwnPage("person/<uuid:chat_id>/", person_page, "GET HEAD POST"),
-        "export": OwnPage("person/<uuid:chat_id>/export/", export_page, "GET"),
-        "confirm": OwnPage("<uuid:run_id>/confirm/", "confirm", "POST"),
-        "progress": OwnPage("<uuid:run_id>/progress/", "progress", "GET"),
-        "receipts": OwnPage("<uuid:run_id>/receipts/", "receipts", "GET HEAD"),
-        "text": OwnPage("<uuid:run_id>/text/", "text", "GET HEAD"),
+        "search": staff_pages.OwnPage("search/", search_page, "GET HEAD POST"),
+        "choose": staff_pages.OwnPage("search/choose/", choose_page, "POST"),
+        "person": staff_pages.OwnPage("person/<uuid:chat_id>/", person_page, "GET HEAD POST"),
+        "export": staff_pages.OwnPage("person/<uuid:chat_id>/export/", export_page, "GET"),
+        "confirm": staff_pages.OwnPage("<uuid:run_id>/confirm/", "confirm", "POST"),
+        "progress": staff_pages.OwnPage("<uuid:run_id>/progress/", "progress", "GET"),
+        "receipts": staff_pages.OwnPage("<uuid:run_id>/receipts/", "receipts", "GET HEAD"),
+        "text": staff_pages.OwnPage("<uuid:run_id>/text/", "text", "GET HEAD"),
     }
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
@@ -90,7 +82,7 @@ class ForgetRunAdmin(ReadOnlyAdmin):
     @admin.display(description=gettext_lazy("state"), ordering="state")
     def shown_state(self, run: ForgetRun) -> str:
         is_good = run.state == str(RunState.DONE) and not run.failed
-        return shown_mark(run.get_state_display(), "good" if is_good else "")
+        return display.shown_mark(run.get_state_display(), "good" if is_good else "")
 
     @admin.display(description=gettext_lazy("done"))
     def shown_done(self, run: ForgetRun) -> str:
@@ -104,7 +96,7 @@ class ForgetRunAdmin(ReadOnlyAdmin):
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponseBase:
         """Show the page of one run."""
-        rights_required(request, FORGET)
+        staff_pages.rights_required(request, FORGET)
         if request.method not in ("GET", "HEAD"):
             # A run is changed only by its confirmation.
             raise PermissionDenied
@@ -146,7 +138,7 @@ class ForgetRunAdmin(ReadOnlyAdmin):
             "text_address": reverse("admin:sessions_app_forgetrun_text", args=[run.pk]),
             "run_address": run_address(run.pk),
         }
-        return staff_page(
+        return staff_pages.staff_page(
             request, f"{TEMPLATES}/receipts.html", document.title, context, of=self.model
         )
 
@@ -156,7 +148,7 @@ class ForgetRunAdmin(ReadOnlyAdmin):
         return text_answer(run_document(run), f"receipts-{run.pk}")
 
     def _run(self, request: HttpRequest, run_id: Any) -> ForgetRun:
-        rights_required(request, FORGET)
+        staff_pages.rights_required(request, FORGET)
         return get_object_or_404(self.get_queryset(request), pk=uuid_or_none(str(run_id)))
 
     def run_page(
@@ -193,7 +185,7 @@ def _draft_page(
 ) -> StreamingHttpResponse:
     """Stream the page of a draft: the selection first, because the preview takes time."""
     form = typed or ConfirmForm(run=run)
-    return late_page(
+    return staff_pages.late_page(
         request,
         RUN,
         {**context, "form": form, "person": form.person},

@@ -16,23 +16,12 @@ from cards_app.models import MemoryCard
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.outgoing_webhooks.deliveries import HookEvent
 from memoryproject.foundation.retrieval.fragments import MARK, Fragments
+from sessions_app import models
 from sessions_app.cards.card_recall import cards_retract
-from sessions_app.conversations.epochs import Held
+from sessions_app.conversations import epochs, redact_derived, session_lifecycle
 from sessions_app.conversations.preview_recorder import ChangeKind, PreviewRecorder
-from sessions_app.conversations.redact_derived import REDACT
-from sessions_app.conversations.session_lifecycle import cards_outdate
 from sessions_app.forgetting.deletion_plan import DeletionPlan
 from sessions_app.history.chat_memory import ChatMemoryService
-from sessions_app.models import (
-    ChatSession,
-    ForgetReceipt,
-    InboundDelivery,
-    Message,
-    SummarizationMetadata,
-    Turn,
-    TurnReplay,
-)
-from sessions_app.models.messages import Role
 from sessions_app.recall.facade import CLIENT_NAME, CLIENTS_MEMORY, MEMORY
 from sessions_app.summaries.summary_store import summaries_retract
 from sessions_app.transcript_files.backups import Backups
@@ -81,11 +70,11 @@ class Sweep:
     ``summaries`` the texts of the retracted summaries of each session.
     """
 
-    receipt: ForgetReceipt
+    receipt: models.ForgetReceipt
     events: Sequence[HookEvent]
     plan: DeletionPlan
     dependencies: ForgetDependencies
-    held: Held
+    held: epochs.Held
     actor: Actor
     keep_turn: int | None
     check: Callable[[], None] | None
@@ -121,27 +110,27 @@ class Sweep:
             self._counted.add(row)
             self.count(model, 1)
 
-    def empty_deliveries(self, deliveries: QuerySet[InboundDelivery]) -> None:
+    def empty_deliveries(self, deliveries: QuerySet[models.InboundDelivery]) -> None:
         """Empty the providers' raw bodies; what a worker has still to redact stays until it has."""
-        ordered = Q(change__has_key=REDACT)
+        ordered = Q(change__has_key=redact_derived.REDACT)
         full = deliveries.filter(Q(raw__isnull=False) | Q(change__isnull=False) & ~ordered)
         keys = list(full.values_list("pk", flat=True))
-        emptied = InboundDelivery.objects.filter(pk__in=keys).update(raw=None)
-        InboundDelivery.objects.filter(pk__in=keys).exclude(ordered).update(change=None)
+        emptied = models.InboundDelivery.objects.filter(pk__in=keys).update(raw=None)
+        models.InboundDelivery.objects.filter(pk__in=keys).exclude(ordered).update(change=None)
         self.recorder.add_count(ChangeKind.DELIVERY, emptied)
-        self.count(InboundDelivery, emptied)
+        self.count(models.InboundDelivery, emptied)
 
-    def remove_quote(self, message: Message) -> None:
+    def remove_quote(self, message: models.Message) -> None:
         """Remove the quotation from a message that stays."""
         quoted = message.metadata["quoted"]
         text = quoted.get("text", "") if isinstance(quoted, dict) else str(quoted)
         self.recorder.record(ChangeKind.QUOTE, message.pk, text)
         metadata = {key: value for key, value in message.metadata.items() if key != "quoted"}
-        Message.objects.filter(pk=message.pk).update(metadata=metadata)
-        self.empty_deliveries(InboundDelivery.objects.filter(message=message))
-        self.count_once(Message, message.pk)
+        models.Message.objects.filter(pk=message.pk).update(metadata=metadata)
+        self.empty_deliveries(models.InboundDelivery.objects.filter(message=message))
+        self.count_once(models.Message, message.pk)
 
-    def retract_summaries(self, session: ChatSession, order_num: int) -> bool:
+    def retract_summaries(self, session: models.ChatSession, order_num: int) -> bool:
         """Retract the summaries that cover a message; return whether there were any."""
         before = session.summarizations.count()
         texts = summaries_retract(session=session, order_num=order_num)
@@ -151,20 +140,22 @@ class Sweep:
             if not any(text != other and text in other for other in texts):
                 self.recorder.record(ChangeKind.SUMMARY, text, text)
         gone = before - session.summarizations.count()
-        self.count(SummarizationMetadata, gone)
+        self.count(models.SummarizationMetadata, gone)
         return gone > 0
 
-    def retext(self, message: Message, kind: ChangeKind, content: str) -> None:
+    def retext(self, message: models.Message, kind: ChangeKind, content: str) -> None:
         """Replace the text of a message that stays, and retract what was made of the old one."""
         self.recorder.record(kind, message.pk, message.content, left=content)
         self.delete_card(message.session)
-        session = ChatSession.objects.select_for_update(no_key=True).get(pk=message.session_id)
+        session = models.ChatSession.objects.select_for_update(no_key=True).get(
+            pk=message.session_id
+        )
         if self.retract_summaries(session, message.order_num):
             # They are made again from the rest.
             self.chat_memory.manage_after_commit(session)
         self.chat_memory.retext(message=message, content=content)
         self.rewritten.add(str(message.pk))
-        self.count_once(Message, message.pk)
+        self.count_once(models.Message, message.pk)
 
     def retold(self, chat_id: UUID, texts: Iterable[str]) -> None:
         """Search also for what an answer made of the texts: it may be quoted in its chat."""
@@ -172,16 +163,16 @@ class Sweep:
             self.plan.texts_by_chat[chat_id].add(text)
             self.texts.add(text)
 
-    def delete_card(self, session: ChatSession) -> None:
+    def delete_card(self, session: models.ChatSession) -> None:
         """Delete the card of a session whose messages change, and remove it from replays.
 
         It is made again from the remaining messages.
         """
-        locked = ChatSession.objects.select_for_update(no_key=True).get(pk=session.pk)
+        locked = models.ChatSession.objects.select_for_update(no_key=True).get(pk=session.pk)
         self.card_sessions.add(str(locked.pk))
         for card in MemoryCard.objects.filter(pk=locked.pk).only("title"):
             self.recorder.record(ChangeKind.CARD, card.pk, card.title)
-        self.count(MemoryCard, cards_outdate(session_ids=[locked.pk]))
+        self.count(MemoryCard, session_lifecycle.cards_outdate(session_ids=[locked.pk]))
         cards_retract(chat_id=locked.chat_id, session_ids=[locked.pk])
 
 
@@ -207,16 +198,18 @@ class Lineage:
         self._in_session: defaultdict[UUID, list[tuple[int, set[str]]]] = defaultdict(list)
         # Of the deleted messages that turns answered: the id, and the place in the session.
         self._answered: dict[int, tuple[str, int]] = {}
-        messages = Message.objects.filter(pk__in=sweep.plan.messages)
+        messages = models.Message.objects.filter(pk__in=sweep.plan.messages)
         rows = messages.values_list("pk", "session_id", "order_num", "turn__id", "role")
         for key, session_id, order_num, turn_id, role in rows.iterator():
             if turn_id is not None:
                 self._answered[turn_id] = str(key), order_num
-            after = 0 if role == Role.USER else 1
+            after = 0 if role == models.Role.USER else 1
             self._in_session[session_id].append((order_num + after, {str(key)}))
             self._carried[str(session_id)].add(str(key))
 
-    def given(self, turn: Turn, replay: TurnReplay, seen: Collection[str] | None) -> set[str]:
+    def given(
+        self, turn: models.Turn, replay: models.TurnReplay, seen: Collection[str] | None
+    ) -> set[str]:
         """Return the ids of the erased objects and redacted answers whose texts a turn had.
 
         ``seen``: the messages whose pictures its model saw; None if no model was asked, such as
@@ -233,12 +226,12 @@ class Lineage:
                 keys |= handed_on if since <= place else set()
         return keys
 
-    def listed(self, replay: TurnReplay) -> set[str]:
+    def listed(self, replay: models.TurnReplay) -> set[str]:
         """Return the same of what was recalled for a turn, and what it listed."""
         named = {*objects_named(replay.recalled), *replay.shown}
         return {key for name in named & self._carried.keys() for key in self._carried[name]}
 
-    def hand_on(self, turn: Turn, keys: set[str], removed: Collection[str]) -> None:
+    def hand_on(self, turn: models.Turn, keys: set[str], removed: Collection[str]) -> None:
         """Record that later turns may have the texts from this turn's answer."""
         if turn.reply_id is not None:
             answer = str(turn.reply_id)
@@ -249,7 +242,7 @@ class Lineage:
             self._in_session[turn.session_id].append((self._place(turn) + 1, keys))
             self._carried[str(turn.session_id)] |= keys
 
-    def _place(self, turn: Turn) -> int:
+    def _place(self, turn: models.Turn) -> int:
         """Return the place of the answered message in its session."""
         if turn.message is not None:
             return turn.message.order_num

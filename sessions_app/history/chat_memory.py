@@ -24,15 +24,13 @@ from sessions_app.conversations.message_store import (
     message_retext,
     messages_add,
 )
-from sessions_app.conversations.message_text import HistoryMessage, StoredText, as_chat_lines
+from sessions_app.conversations.message_text import as_chat_lines
 from sessions_app.conversations.session_lifecycle import SessionInChat, session_lock, session_read
 from sessions_app.history.clear_session import Cleared, session_clear
 from sessions_app.history.strategies import MemoryManagementStrategy, NoStrategy
-from sessions_app.models import Chat, ChatSession, Message
-from sessions_app.models.chats import CLIENT, GODFATHER, Limits, chat_role
-from sessions_app.models.messages import Role
-from sessions_app.summaries.summarizer import sizes_for
-from sessions_app.summaries.summary_store import summaries_retract
+from sessions_app.models import CLIENT, GODFATHER, Chat, ChatSession, Message, Role
+from sessions_app.models.chats import Limits, chat_role
+from sessions_app.summaries import summarizer, summary_store
 
 logger = logging.getLogger(__name__)
 
@@ -164,7 +162,7 @@ class ChatMemoryService:
         """
         session = ChatSession.objects.select_for_update(no_key=True).get(pk=message.session_id)
         limit = self.limits.tokens_for(self.role_in(session.chat))
-        gone = summaries_retract(session=session, order_num=message.order_num)
+        gone = summary_store.summaries_retract(session=session, order_num=message.order_num)
         message_retext(message=message, content=content, session=session, token_limit=limit)
         if gone:
             self.manage_after_commit(session)
@@ -172,12 +170,12 @@ class ChatMemoryService:
 
     def history(
         self,
-        message: StoredText,
+        message: Message,
         *,
         user_role: str,
         max_messages: int | None = None,
         max_tokens: int | None = None,
-        walk: Iterator[HistoryMessage] | None = None,
+        walk: Iterator[Message] | None = None,
     ) -> history_queries.History:
         """Return the part of the conversation that the model reads to answer a message.
 
@@ -192,7 +190,7 @@ class ChatMemoryService:
             user_role=user_role,
             max_tokens=limit,
             max_messages=max_messages,
-            passage_tokens=sizes_for(limit).passage if self.strategy.fills_gaps else 0,
+            passage_tokens=summarizer.sizes_for(limit).passage if self.strategy.fills_gaps else 0,
             walk=walk,
         )
 

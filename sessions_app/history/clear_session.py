@@ -9,27 +9,11 @@ from django.db import transaction
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor, audit_record
-from sessions_app.conversations.session_lifecycle import (
-    activity_recount,
-    cards_outdate,
-    expires_at,
-    sessions_end,
-)
-from sessions_app.models import (
-    AnswerTrial,
-    ChatSession,
-    InboundDelivery,
-    Note,
-    OutboundPart,
-    SummaryWork,
-    TranscriptBatch,
-    Turn,
-    TurnReplay,
-)
+from sessions_app import models
+from sessions_app.conversations import session_lifecycle
 from sessions_app.models.deliveries import PartState
 from sessions_app.models.sessions import SessionStatus
-from sessions_app.models.turn_states import turns_move
-from sessions_app.models.turns import ANSWERABLE_STATES, WAITING_STATES, TurnState
+from sessions_app.models.turns import ANSWERABLE_STATES, WAITING_STATES, TurnState, turns_move
 
 # Expire idle sessions and archive old ones, in batches.
 
@@ -37,7 +21,7 @@ BATCH = 500
 SECOND = timedelta(seconds=1)
 
 
-def sessions_due(*, now: datetime, timeout: timedelta) -> QuerySet[ChatSession]:
+def sessions_due(*, now: datetime, timeout: timedelta) -> QuerySet[models.ChatSession]:
     """Return the active sessions without an open turn that have been idle for ``timeout``.
 
     The idle time is exact to the second (EDGE-004). Sessions with an open turn don't expire
@@ -45,10 +29,10 @@ def sessions_due(*, now: datetime, timeout: timedelta) -> QuerySet[ChatSession]:
     """
     # trunc(last_active) + timeout <= now, written so that an index on last_active is used.
     idle_since = (now - timeout).replace(microsecond=0) + SECOND
-    open_turns = Turn.objects.filter(
+    open_turns = models.Turn.objects.filter(
         session=OuterRef("pk"), state__in=[*WAITING_STATES, TurnState.DEFERRED, TurnState.SENDING]
     )
-    due = ChatSession.objects.filter(status=SessionStatus.ACTIVE, last_active__lt=idle_since)
+    due = models.ChatSession.objects.filter(status=SessionStatus.ACTIVE, last_active__lt=idle_since)
     return due.filter(~Exists(open_turns)).order_by("last_active")
 
 
@@ -66,16 +50,20 @@ def sessions_expire(*, now: datetime, timeout: timedelta, batch: int = BATCH) ->
             if after is not None:
                 due = due.filter(last_active__gte=after)
             found = list(due.select_for_update(of=("self",), skip_locked=True, no_key=True)[:batch])
-            sessions_end(ended=[(session, expires_at(session, timeout)) for session in found])
+            session_lifecycle.sessions_end(
+                ended=[
+                    (session, session_lifecycle.expires_at(session, timeout)) for session in found
+                ]
+            )
         expired += len(found)
         if len(found) < batch:
             return expired
         after = found[-1].last_active
 
 
-def sessions_overdue(*, now: datetime, older_than: timedelta) -> QuerySet[ChatSession]:
+def sessions_overdue(*, now: datetime, older_than: timedelta) -> QuerySet[models.ChatSession]:
     """Return the sessions that expired long enough ago to be archived."""
-    return ChatSession.objects.filter(
+    return models.ChatSession.objects.filter(
         status=SessionStatus.EXPIRED, expired_at__lte=now - older_than
     ).order_by("expired_at")
 
@@ -91,7 +79,7 @@ def sessions_archive(*, now: datetime, older_than: timedelta, batch: int = BATCH
             old = sessions_overdue(now=now, older_than=older_than).only("pk")
             found = old.select_for_update(skip_locked=True, no_key=True)[:batch]
             keys = [session.pk for session in found]
-            ChatSession.objects.filter(pk__in=keys).update(status=SessionStatus.ARCHIVED)
+            models.ChatSession.objects.filter(pk__in=keys).update(status=SessionStatus.ARCHIVED)
         archived += len(keys)
         if len(keys) < batch:
             return archived
@@ -108,7 +96,7 @@ class Cleared:
     summaries: int
 
 
-def session_clear(*, session: ChatSession, now: datetime, actor: Actor = SYSTEM) -> Cleared:
+def session_clear(*, session: models.ChatSession, now: datetime, actor: Actor = SYSTEM) -> Cleared:
     """Empty a session (see session_empty) and record it in the audit log."""
     cleared = session_empty(session=session, now=now)
     audit_record(
@@ -117,7 +105,7 @@ def session_clear(*, session: ChatSession, now: datetime, actor: Actor = SYSTEM)
     return cleared
 
 
-def session_empty(*, session: ChatSession, now: datetime) -> Cleared:
+def session_empty(*, session: models.ChatSession, now: datetime) -> Cleared:
     """Delete a session's messages, summaries, vectors and card, and redact their other copies.
 
     The copies are in replays, raw deliveries and parts of answers. Turns that wait for their answer
@@ -126,22 +114,22 @@ def session_empty(*, session: ChatSession, now: datetime) -> Cleared:
     ``session`` is locked by the caller's transaction and saved. Order numbers continue: none is
     given twice.
     """
-    open_turns = Turn.objects.filter(session=session, state__in=ANSWERABLE_STATES)
+    open_turns = models.Turn.objects.filter(session=session, state__in=ANSWERABLE_STATES)
     turns_move(open_turns, TurnState.CANCELLED, finished_at=now, lease_token=None)
     _empty_replays(session)
-    OutboundPart.objects.filter(turn__session=session).exclude(state=PartState.SENDING).update(
-        content=""
-    )
-    InboundDelivery.objects.filter(message__session=session).update(raw=None, change=None)
+    models.OutboundPart.objects.filter(turn__session=session).exclude(
+        state=PartState.SENDING
+    ).update(content="")
+    models.InboundDelivery.objects.filter(message__session=session).update(raw=None, change=None)
     counted = session.messages.aggregate(messages=Count("pk"))
     summaries = session.summarizations.count()
-    Note.objects.filter(message__session=session).delete()
+    models.Note.objects.filter(message__session=session).delete()
     session.messages.all().delete()
-    activity_recount(chat_ids=[session.chat_id])
-    SummaryWork.objects.filter(session=session).delete()
+    session_lifecycle.activity_recount(chat_ids=[session.chat_id])
+    models.SummaryWork.objects.filter(session=session).delete()
     # A batch file that is still in its folder no longer counts as stored.
-    TranscriptBatch.objects.filter(session=session, cleaned_at=None).update(cleaned_at=now)
-    cards_outdate(session_ids=[session.pk])
+    models.TranscriptBatch.objects.filter(session=session, cleaned_at=None).update(cleaned_at=now)
+    session_lifecycle.cards_outdate(session_ids=[session.pk])
     session.total_tokens = 0
     session.window_start = session.message_counter + 1
     session.summarized_until = session.message_counter
@@ -152,18 +140,18 @@ def session_empty(*, session: ChatSession, now: datetime) -> Cleared:
     return Cleared(messages=counted["messages"], summaries=summaries)
 
 
-def _empty_replays(session: ChatSession) -> None:
+def _empty_replays(session: models.ChatSession) -> None:
     """Empty the session's own replays, and the chat's other replays that recalled from it.
 
     Their trials are deleted.
     """
     nothing_kept: dict[str, Any] = {"prompt": [], "recalled": [], "left_out": {}}
-    TurnReplay.objects.filter(turn__session=session).update(**nothing_kept)
+    models.TurnReplay.objects.filter(turn__session=session).update(**nothing_kept)
     recalled_here = [{"session_id": str(session.pk)}]
-    others = TurnReplay.objects.filter(
+    others = models.TurnReplay.objects.filter(
         turn__chat_id=session.chat_id, recalled__contains=recalled_here
     )
-    AnswerTrial.objects.filter(
+    models.AnswerTrial.objects.filter(
         Q(turn__session=session)
         | Q(turn__in=others.values("turn"))
         | Q(recalled__contains=recalled_here),

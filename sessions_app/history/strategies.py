@@ -6,16 +6,10 @@ from uuid import UUID
 
 from sessions_app.limits.answer_limits import MeteredChatModel
 from sessions_app.limits.intake import UsageLimits
-from sessions_app.models import ChatSession
-from sessions_app.models.chats import GODFATHER
+from sessions_app.models import GODFATHER, ChatSession
+from sessions_app.summaries import summary_store
 from sessions_app.summaries.summarize import SummaryRules, session_summarize
 from sessions_app.summaries.summarizer import Summarizer
-from sessions_app.summaries.summary_store import (
-    is_due,
-    may_be_due,
-    summary_is_requested,
-    summary_request,
-)
 
 
 class MemoryManagementStrategy:
@@ -67,9 +61,11 @@ class SummarizationStrategy(MemoryManagementStrategy):
     def post_add_messages_hook(self, *, session: ChatSession) -> None:
         """Mark the session as due and enqueue it, once until the work is done."""
         every = self.summarize_every_n_messages
-        if not may_be_due(session, every) or summary_is_requested(session.pk):
+        if not summary_store.may_be_due(session, every) or summary_store.summary_is_requested(
+            session.pk
+        ):
             return
-        if is_due(session, every) and summary_request(session.pk):
+        if summary_store.is_due(session, every) and summary_store.summary_request(session.pk):
             self.enqueue(session.pk)
 
     def work(self, *, session_id: UUID, token_limit: int, user_role: str) -> int:

@@ -14,9 +14,8 @@ from memoryproject.foundation.admin_kit.list_filters import choice_filter, value
 from memoryproject.foundation.audit.audit_events import staff_record
 from memoryproject.foundation.tables import read_table
 from sessions_app.conversations.redact_derived import REDACT
-from sessions_app.models import InboundDelivery
+from sessions_app.models import DeliveryStatus, InboundDelivery
 from sessions_app.models.deliveries import UNPROCESSED
-from sessions_app.models.messages import DeliveryStatus
 from sessions_app.presentation.audited_view import ConversationAdmin, deliveries_found
 
 _WORDS = read_table(__file__, "delivery_words.yaml")

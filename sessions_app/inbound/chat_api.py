@@ -17,15 +17,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memoryproject.foundation.process.jobs import ConnectionClosingExecutor
-from memoryproject.foundation.rest_kit.authentication import require_scopes
-from memoryproject.foundation.rest_kit.bodies import EventStream, Json
+from memoryproject.foundation.rest_kit import authentication, bodies, views
 from memoryproject.foundation.rest_kit.errors import AnotherBody, Conflict, Unavailable
 from memoryproject.foundation.rest_kit.idempotency import Once, UnkeptResponse, idempotent
 from memoryproject.foundation.rest_kit.models import FORGET, READ, WRITE
 from memoryproject.foundation.rest_kit.operations import WAIT, Refusal, conflicting, described
 from memoryproject.foundation.rest_kit.serializers import Strict, Text, Truth
 from memoryproject.foundation.rest_kit.throttles import PlacedResponse, waiting_calls
-from memoryproject.foundation.rest_kit.views import ApiView
 from sessions_app.conversations.plain_words import parse_command
 from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.inbound.synchronous_chat import (
@@ -36,10 +34,8 @@ from sessions_app.inbound.synchronous_chat import (
     talk_begin,
     talk_finish,
 )
-from sessions_app.models import Turn, TurnReplay
-from sessions_app.models.turns import Outcome
-from sessions_app.presentation.access import chat_or_own, check_chat, speaker_of
-from sessions_app.presentation.message_forms import RecalledField
+from sessions_app.models import Outcome, Turn, TurnReplay
+from sessions_app.presentation import access, message_forms
 from sessions_app.presentation.serializers import WhatsAppChat
 from sessions_app.turns.dependencies import build_turn_dependencies
 from sessions_app.turns.facade import Dependencies
@@ -66,7 +62,7 @@ class ChatAnswerSerializer(serializers.Serializer[Any]):
     turn_id = serializers.UUIDField(allow_null=True)
     outcome = serializers.ChoiceField(Outcome.choices)
     error_code = serializers.CharField(allow_null=True)
-    memories = serializers.ListField(child=RecalledField())
+    memories = serializers.ListField(child=message_forms.RecalledField())
 
 
 def answer_of(talk: Talk) -> dict[str, Any]:
@@ -122,7 +118,7 @@ def not_yet(error: Exception) -> APIException:
     return Unavailable(detail, "busy")
 
 
-class AskView(ApiView):
+class AskView(views.ApiView):
     """``scopes``: what every message needs; ``required_scopes`` adds what its content needs."""
 
     scopes = {"POST": WRITE}
@@ -147,7 +143,7 @@ class AskView(ApiView):
         ]
     }
     raises = {NotYetAnsweredError: not_yet, NoAnswerError: not_answered}
-    renderer_classes = (Json, EventStream)
+    renderer_classes = (bodies.Json, bodies.EventStream)
 
     @described(
         operation_id="chat",
@@ -172,15 +168,15 @@ class AskView(ApiView):
         """
         body = self._asked()
         needed, why = required_scopes(body["content"], in_group=is_group(body["whatsapp_chat"]))
-        require_scopes(self.caller, needed, why)
-        check_chat(self.caller, body["whatsapp_chat"])
-        if body["stream"] or isinstance(request.accepted_renderer, EventStream):
+        authentication.require_scopes(self.caller, needed, why)
+        access.check_chat(self.caller, body["whatsapp_chat"])
+        if body["stream"] or isinstance(request.accepted_renderer, bodies.EventStream):
             return self._stream(body)
         return self._whole(request)
 
     def _asked(self) -> dict[str, Any]:
         body = self.body(AskSerializer)
-        return {**body, "whatsapp_chat": chat_or_own(self.caller, body.get("whatsapp_chat"))}
+        return {**body, "whatsapp_chat": access.chat_or_own(self.caller, body.get("whatsapp_chat"))}
 
     post.takes_idempotency_key = True  # type: ignore[attr-defined]
 
@@ -216,7 +212,7 @@ class AskView(ApiView):
             rules=build_intake_rules(),
             now=timezone.now(),
             ref=ref,
-            speaker=speaker_of(self.caller),
+            speaker=access.speaker_of(self.caller),
         )
         if not self.caller.may_see(turn.chat_id):
             # The number changed hands at this very moment.

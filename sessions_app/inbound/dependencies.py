@@ -5,8 +5,7 @@ from uuid import UUID
 
 from django.conf import settings
 
-from memoryproject.foundation.process.built_once import built_once
-from memoryproject.foundation.process.jobs import enqueue
+from memoryproject.foundation.process import built_once, jobs
 from sessions_app.conversations.session_lifecycle import enqueue_rules
 from sessions_app.extraction.dependencies import enqueue_learning, is_learning_enabled
 from sessions_app.history.dependencies import build_chat_memory
@@ -16,7 +15,7 @@ from sessions_app.media.dependencies import media_request
 from sessions_app.turns.dependencies import max_answer_age
 
 
-@built_once
+@built_once.built_once
 def build_intake_rules() -> IntakeRules:
     """Return the rules; each webhook and each call of the API asks for them."""
     learns_history = settings.LEARN_FROM_HISTORY and is_learning_enabled()
@@ -39,4 +38,4 @@ def build_intake_rules() -> IntakeRules:
 
 def enqueue_redaction(chat_id: UUID) -> None:
     """Enqueue a chat in which texts are still to be redacted."""
-    enqueue("sessions_app.tasks.redact_chat", str(chat_id), task_name=f"redact {chat_id}")
+    jobs.enqueue("sessions_app.tasks.redact_chat", str(chat_id), task_name=f"redact {chat_id}")

@@ -8,20 +8,14 @@ from uuid import UUID, uuid4
 from django.db import transaction
 
 from memoryproject.foundation.audit.audit_events import Actor
-from sessions_app.conversations.chat_addresses import chat_at_or_new
-from sessions_app.conversations.session_lifecycle import (
-    answer_stored,
-    message_received,
-    session_open,
-)
+from sessions_app.conversations import chat_addresses, session_lifecycle
 from sessions_app.extraction.facade import extraction_request
 from sessions_app.inbound.take_message import IntakeRules
 from sessions_app.models import Chat, ChatSession, Message, Turn, TurnReplay
 from sessions_app.models.chats import Provider
 from sessions_app.models.messages import Role
 from sessions_app.models.sessions import SessionStatus
-from sessions_app.models.turn_states import turn_create, turn_move, turns_move
-from sessions_app.models.turns import Outcome, TurnState
+from sessions_app.models.turns import Outcome, TurnState, turn_create, turn_move, turns_move
 from sessions_app.turns.facade import chat_locked
 
 Learn = Callable[[UUID], object]
@@ -45,12 +39,14 @@ def session_open_in(
     Raises MemoryDisabledError, and then nothing is created.
     """
     with transaction.atomic():
-        chat = chat_locked(chat_at_or_new(whatsapp_chat).pk)
+        chat = chat_locked(chat_addresses.chat_at_or_new(whatsapp_chat).pk)
         if not rules.remember(chat):
             raise MemoryDisabledError
         active = ChatSession.objects.filter(chat=chat, status=SessionStatus.ACTIVE)
         before = active.values_list("pk", flat=True).first()
-        session = session_open(chat=chat, now=now, timeout=rules.session_timeout, actor=actor)
+        session = session_lifecycle.session_open(
+            chat=chat, now=now, timeout=rules.session_timeout, actor=actor
+        )
         return session, session.pk != before
 
 
@@ -89,8 +85,8 @@ def exchange_record(
     )
     turn_move(turn, TurnState.SENT, finished_at=now)
     if question is not None:
-        message_received(turn)
-    answer_stored(turn)
+        session_lifecycle.message_received(turn)
+    session_lifecycle.answer_stored(turn)
     TurnReplay.objects.create(turn=turn, **(replay or {}))
     return turn, _queued([turn], learn, chat)
 

@@ -13,25 +13,11 @@ from django.db.models import Q, QuerySet
 from memories_app.documents.document_store import message_documents_forget
 from memories_app.store.retract import memories_retract
 from memoryproject.foundation.audit.audit_events import Actor
-from memoryproject.foundation.integrations.whatsapp.events import (
-    InboundMessage,
-    MessageEdited,
-    MessageRevoked,
-    Party,
-    Reaction,
-)
+from memoryproject.foundation.integrations.whatsapp import events
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import address_forms, all_forms
 from sessions_app.cards.card_recall import cards_retract
-from sessions_app.conversations.chat_addresses import group_address
-from sessions_app.conversations.message_context import QUOTED, quote_of
-from sessions_app.conversations.message_text import row_by_token, row_of
-from sessions_app.conversations.redact_derived import (
-    REDACT,
-    text_redact,
-    texts_redact,
-    unstored_forget,
-)
-from sessions_app.conversations.session_lifecycle import outcomes_outdate
+from sessions_app.conversations import chat_addresses, redact_derived, session_lifecycle
+from sessions_app.conversations.message_text import QUOTED, quote_of, row_by_token, row_of
 from sessions_app.extraction.facade import extraction_repeat
 from sessions_app.history.chat_memory import ChatMemoryService
 from sessions_app.limits.intake import UsageLimits, access_of, change_count
@@ -41,8 +27,7 @@ from sessions_app.models import Chat, ChatSession, InboundDelivery, Message, Out
 from sessions_app.models.chats import GODFATHER
 from sessions_app.models.deliveries import EventResult
 from sessions_app.models.messages import REACTED_AT, Role, has_token_of
-from sessions_app.models.turn_states import turns_move
-from sessions_app.models.turns import TurnState
+from sessions_app.models.turns import TurnState, turns_move
 
 logger = logging.getLogger(__name__)
 
@@ -58,7 +43,7 @@ VOTES_WITHIN = timedelta(days=7)
 MAX_VERSIONS = 10
 MAX_HISTORY_LENGTH = 200_000
 
-Change = MessageEdited | MessageRevoked | Reaction
+Change = events.MessageEdited | events.MessageRevoked | events.Reaction
 
 
 def change_apply(
@@ -78,13 +63,15 @@ def change_apply(
 
     A change counts as a message. Over the limit a revocation is still obeyed, and nothing else.
     """
-    target = event.target_id if isinstance(event, Reaction) else event.original_id
+    target = event.target_id if isinstance(event, events.Reaction) else event.original_id
     messages = Message.objects.filter(provider=event.provider, number_id=event.number_id)
     found = row_of(messages, target, chat_id=chat.pk if chat else None)
-    is_ours = found is not None and found.role != Role.USER and not isinstance(event, Reaction)
+    is_ours = (
+        found is not None and found.role != Role.USER and not isinstance(event, events.Reaction)
+    )
     if chat is not None and not is_ours:
         is_within = _count(chat, chat_memory, limits, now)
-        if not is_within and not isinstance(event, MessageRevoked):
+        if not is_within and not isinstance(event, events.MessageRevoked):
             return EventResult(OVER_THE_LIMIT, chat, is_kept=False)
     if found is None:
         return _change_unstored(event, target, chat, memory_enabled=memory_enabled)
@@ -122,7 +109,7 @@ def early_changes(provider: str, message_id: str) -> QuerySet[InboundDelivery]:
 
 
 def early_changes_apply(
-    *, message: Message, party: Party, chat_memory: ChatMemoryService, now: datetime
+    *, message: Message, party: events.Party, chat_memory: ChatMemoryService, now: datetime
 ) -> None:
     """Apply the changes that arrived before their message.
 
@@ -131,7 +118,7 @@ def early_changes_apply(
     message_id = message.provider_message_id or ""
     for delivery in early_changes(message.provider, message_id).order_by("id"):
         change = delivery.change or {}
-        if REDACT in change or not _is_of(delivery, change, message, party):
+        if redact_derived.REDACT in change or not _is_of(delivery, change, message, party):
             continue
         # Nothing was derived from a message that comes only now.
         if delivery.event == "MessageRevoked":
@@ -172,11 +159,13 @@ def message_edit(
     memories_retract(message_id=message.pk, actor=person)
     extraction_repeat(message)
     kept = {content, *(entry["content"] for entry in message.history)}
-    return texts_redact(message=message, texts=[text for text in gone if text not in kept])
+    return redact_derived.texts_redact(
+        message=message, texts=[text for text in gone if text not in kept]
+    )
 
 
 def vote_replace(
-    *, event: InboundMessage, chat: Chat, chat_memory: ChatMemoryService, now: datetime
+    *, event: events.InboundMessage, chat: Chat, chat_memory: ChatMemoryService, now: datetime
 ) -> EventResult | None:
     """Let a vote take the place of the person's earlier one in the poll, unless that is answered.
 
@@ -241,7 +230,7 @@ def message_revoke(
     remove_after_commit()
     open_turns = Turn.objects.filter(message=message, state__in=OPEN_STATES)
     turns_move(open_turns, TurnState.CANCELLED, finished_at=now, lease_token=None)
-    rest = text_redact(message=message, texts=texts)
+    rest = redact_derived.text_redact(message=message, texts=texts)
     cards_retract(chat_id=message.chat_id, session_ids=[message.session_id])
     person = Actor("person", chat_id=message.chat_id)
     message_documents_forget(message_id=message.pk, actor=person)
@@ -253,9 +242,9 @@ def _apply(
     event: Change, message: Message, chat_memory: ChatMemoryService, now: datetime
 ) -> tuple[str, dict[str, Any] | None]:
     """Apply the change; return what was done, and what a worker has still to redact."""
-    if isinstance(event, MessageRevoked):
+    if isinstance(event, events.MessageRevoked):
         return "revoked", message_revoke(message=message, chat_memory=chat_memory, now=now)
-    if isinstance(event, MessageEdited):
+    if isinstance(event, events.MessageEdited):
         media = event.media.as_dict() if event.media else None
         return "edited", message_edit(
             message=message, content=event.text, chat_memory=chat_memory, now=now, media=media
@@ -265,7 +254,7 @@ def _apply(
 
 
 def _is_of(
-    delivery: InboundDelivery, change: dict[str, Any], message: Message, party: Party
+    delivery: InboundDelivery, change: dict[str, Any], message: Message, party: events.Party
 ) -> bool:
     """Return whether an early change was made in the chat of the message.
 
@@ -313,23 +302,23 @@ def _change_unstored(
     if not memory_enabled:
         return EventResult("memory is off: nothing to change", chat, is_kept=False)
     pending: dict[str, Any]
-    if isinstance(event, MessageRevoked):
+    if isinstance(event, events.MessageRevoked):
         pending = {"revoked": "yes"}
-    elif isinstance(event, MessageEdited):
+    elif isinstance(event, events.MessageEdited):
         pending = {"text": event.text}
     else:
         pending = {"who": _who(event), "emoji": event.emoji}
     group = event.group_id
-    pending["by"] = [group_address(group)] if group else event.party.addresses()
+    pending["by"] = [chat_addresses.group_address(group)] if group else event.party.addresses()
     return EventResult("its message is not here (yet)", chat, change=pending)
 
 
 def _change_turn(event: Change, turn: Turn) -> None:
     """Apply a change to a turn without memory; a turn that is over stores nothing of it."""
     same = Turn.objects.filter(pk=turn.pk)
-    if isinstance(event, MessageEdited):
+    if isinstance(event, events.MessageEdited):
         same.filter(state__in=NOT_BEGUN).update(unstored_text=event.text)
-    elif isinstance(event, MessageRevoked):
+    elif isinstance(event, events.MessageRevoked):
         turns_move(
             same.filter(state__in=OPEN_STATES),
             TurnState.CANCELLED,
@@ -339,7 +328,7 @@ def _change_turn(event: Change, turn: Turn) -> None:
         )
     turn.refresh_from_db()
     if turn.finished_at is not None:
-        unstored_forget(turn)
+        redact_derived.unstored_forget(turn)
 
 
 def _react(message: Message, who: str, emoji: str, now: datetime) -> None:
@@ -348,10 +337,10 @@ def _react(message: Message, who: str, emoji: str, now: datetime) -> None:
     message.metadata["reactions"] = {**others, who: emoji} if emoji else others
     message.metadata[REACTED_AT] = now.isoformat()
     message.save(update_fields=["metadata"])
-    outcomes_outdate(session_ids=[message.session_id])
+    session_lifecycle.outcomes_outdate(session_ids=[message.session_id])
 
 
-def _who(event: Reaction) -> str:
+def _who(event: events.Reaction) -> str:
     addresses = event.party.addresses()
     return addresses[0] if addresses else "unknown"
 
@@ -363,13 +352,13 @@ def _who(event: Reaction) -> str:
 TWINS_WITHIN = timedelta(days=1)
 
 
-def quotes_our_message(event: InboundMessage, chat: Chat) -> bool:
+def quotes_our_message(event: events.InboundMessage, chat: Chat) -> bool:
     """Return whether the message quotes one of ours."""
     quoted = _quoted_by(event, chat)
     return quoted is not None and quoted.role == Role.ASSISTANT
 
 
-def quote_metadata(event: InboundMessage, chat: Chat) -> dict[str, Any]:
+def quote_metadata(event: events.InboundMessage, chat: Chat) -> dict[str, Any]:
     """Return what the metadata of a message says of the line that it answers.
 
     ``reply_to_id`` is the id of that message, as it is stored if it is. ``quoted`` is its text, as
@@ -393,7 +382,7 @@ def quote_metadata(event: InboundMessage, chat: Chat) -> dict[str, Any]:
     return {**about, QUOTED: {} if message.revoked_at else quote}
 
 
-def _quoted_by(event: InboundMessage, chat: Chat) -> Message | None:
+def _quoted_by(event: events.InboundMessage, chat: Chat) -> Message | None:
     """Return the quoted message; of an answer in several parts, whichever part is quoted."""
     if not event.reply_to_id:
         return None
@@ -407,7 +396,7 @@ def _quoted_by(event: InboundMessage, chat: Chat) -> Message | None:
     return part.turn.reply if part else None
 
 
-def twin_of(event: InboundMessage, chat: Chat) -> str:
+def twin_of(event: events.InboundMessage, chat: Chat) -> str:
     """Return the id of the same message, delivered before with the other identity in it, or ""."""
     about = {"provider": event.provider, "number_id": event.number_id}
     message = row_by_token(

@@ -6,10 +6,8 @@ turn is left to a worker.
 
 import hashlib
 import logging
-import threading
-import time
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -31,11 +29,8 @@ from psycopg.types.json import Jsonb
 from memoryproject.foundation.bulk_rows import sent_together
 from memoryproject.foundation.integrations.whatsapp import events
 from memoryproject.foundation.integrations.whatsapp.events import Event
-from sessions_app.conversations.chat_addresses import address_change, chat_for_party, chat_known
-from sessions_app.conversations.redact_derived import REDACT, unstored_forget
-from sessions_app.conversations.session_lifecycle import damaged_session_end
-from sessions_app.inbound import message_changes, take_history, take_message
-from sessions_app.inbound.message_rows import own_address_learn
+from sessions_app.conversations import chat_addresses, redact_derived, session_lifecycle
+from sessions_app.inbound import message_changes, message_rows, take_history, take_message
 from sessions_app.inbound.take_message import IntakeRules
 from sessions_app.limits.figures import marketing_set
 from sessions_app.models import InboundDelivery, Turn
@@ -64,43 +59,8 @@ FOREIGN = "foreign:"
 NOTICE_LEVELS = {"info": logging.INFO, "warning": logging.WARNING, "critical": logging.CRITICAL}
 
 
-# Keep a chat in which something is slow from holding the threads that others' webhooks need.
-
-
 class ChatBusyError(OperationalError):
     """Events of a chat could not be stored in time: the provider delivers them again."""
-
-
-class ChatGate:
-    """Let one thread of this process at a time store an event of a chat.
-
-    The others wait, since an event takes some milliseconds, but none waits longer than
-    ``patience`` seconds, and none for a thread that has been at it for longer.
-    """
-
-    def __init__(self, patience: float) -> None:
-        self.patience = patience
-        self._changed = threading.Condition()
-        self._since: dict[str, float] = {}
-
-    @contextmanager
-    def passed(self, addresses: Collection[str]) -> Iterator[None]:
-        """Hold the gate of these addresses. Raises ChatBusyError."""
-        until = time.monotonic() + self.patience
-        with self._changed:
-            while begun := [self._since[each] for each in addresses if each in self._since]:
-                left = min(until, min(begun) + self.patience) - time.monotonic()
-                if left <= 0:
-                    raise ChatBusyError("Another event of this chat is being stored.")
-                self._changed.wait(left)
-            self._since.update(dict.fromkeys(addresses, time.monotonic()))
-        try:
-            yield
-        finally:
-            with self._changed:
-                for each in addresses:
-                    self._since.pop(each, None)
-                self._changed.notify_all()
 
 
 def addresses_of(event: Event) -> frozenset[str]:
@@ -114,17 +74,12 @@ def addresses_of(event: Event) -> frozenset[str]:
     return frozenset(party.addresses() if party else [])
 
 
-def waited_for_a_lock(error: OperationalError) -> bool:
-    """Return whether the event waited as long as it may, for a thread or for a lock."""
-    return isinstance(error, ChatBusyError) or isinstance(error.__cause__, LockNotAvailable)
-
-
 def events_receive(
     *,
     received: Sequence[Event],
     rules: IntakeRules,
     enqueue: Enqueue,
-    gate: ChatGate | None = None,
+    longest_wait: float = 0,
     now: datetime | None = None,
 ) -> None:
     """Store every event in its own transaction; enqueue the chats that now wait for an answer.
@@ -135,8 +90,10 @@ def events_receive(
     others. Raises OperationalError or InterfaceError when the database is out of reach or full, so
     that the provider delivers again.
 
-    With a ``gate``, an event whose chat is busy for too long isn't stored, nor are later ones of
-    this chat, so that their order stays. The others are; then ChatBusyError is raised.
+    ``longest_wait``: for so many seconds an event waits for its chat's lock; 0: as long as it
+    takes. One that has waited so long isn't stored, nor are later ones of this chat, so that their
+    order stays. The others are; then ChatBusyError is raised. So a chat in which something is slow
+    doesn't hold the threads that others' webhooks need.
     """
     busy: set[str] = set()
     for event in received:
@@ -144,10 +101,9 @@ def events_receive(
         if not busy.isdisjoint(addresses):
             continue
         try:
-            with gate.passed(addresses) if gate else nullcontext():
-                _receive_with_retry(event, rules, enqueue, gate, now or timezone.now())
+            _receive_with_retry(event, rules, enqueue, longest_wait, now or timezone.now())
         except OperationalError as error:
-            if gate is None or not waited_for_a_lock(error):
+            if not longest_wait or not isinstance(error.__cause__, LockNotAvailable):
                 raise
             busy |= addresses or {event.delivery_key}
         except InterfaceError:
@@ -160,11 +116,11 @@ def events_receive(
 
 
 def _receive_with_retry(
-    event: Event, rules: IntakeRules, enqueue: Enqueue, gate: ChatGate | None, now: datetime
+    event: Event, rules: IntakeRules, enqueue: Enqueue, longest_wait: float, now: datetime
 ) -> None:
     for tries_left in range(TRIES, -1, -1):
         try:
-            _receive_one(event, rules, enqueue, gate, now)
+            _receive_one(event, rules, enqueue, longest_wait, now)
         except IntegrityError:
             # Another delivery created the same row at the same moment: the next attempt finds it.
             # ERR-SESSION-001: a damaged session is left alone, and the message begins a new one.
@@ -180,15 +136,15 @@ def _receive_with_retry(
 def _damaged_session_ended(event: Event, now: datetime) -> bool:
     if not isinstance(event, events.InboundMessage):
         return False
-    chat = chat_known(party=event.party, group_id=event.group_id)
-    return chat is not None and damaged_session_end(chat=chat, at=now)
+    chat = chat_addresses.chat_known(party=event.party, group_id=event.group_id)
+    return chat is not None and session_lifecycle.damaged_session_end(chat=chat, at=now)
 
 
 def _receive_one(
-    event: Event, rules: IntakeRules, enqueue: Enqueue, gate: ChatGate | None, now: datetime
+    event: Event, rules: IntakeRules, enqueue: Enqueue, longest_wait: float, now: datetime
 ) -> None:
     with transaction.atomic():
-        delivery_id = _delivery_add(event, longest_wait=gate.patience if gate else 0)
+        delivery_id = _delivery_add(event, longest_wait)
         if isinstance(event, events.OldMessages) and not event.is_first:
             # Nobody waits for them, but the provider waits for our answer: the sweep stores them.
             later = InboundDelivery.objects.filter(pk=delivery_id)
@@ -197,7 +153,7 @@ def _receive_one(
             process(event, delivery_id, rules, enqueue, now)
 
 
-def _delivery_add(event: Event, *, longest_wait: float) -> int | None:
+def _delivery_add(event: Event, longest_wait: float) -> int | None:
     """Store the delivery of the event and return its key; None if there is one already.
 
     Of two that come at the same moment, the later one waits here until the first is committed.
@@ -218,7 +174,7 @@ def process(
     The chat is enqueued if an answer is due.
     """
     result = _process(event, rules, now)
-    has_to_redact = REDACT in (result.change or {})
+    has_to_redact = redact_derived.REDACT in (result.change or {})
     changes: dict[str, Any] = {
         "outcome": result.text[:255],
         "chat": result.chat,
@@ -243,7 +199,7 @@ def process(
 def _process(event: Event, rules: IntakeRules, now: datetime) -> EventResult:
     """Process the event by its kind; each kind has exactly one case."""
     if isinstance(event, events.InboundMessage | events.OwnSend) and event.business_lid:
-        own_address_learn(event)
+        message_rows.own_address_learn(event)
     if isinstance(event, events.InboundMessage):
         return take_message.message_take(event=event, rules=rules, now=now)
     if isinstance(event, events.StatusUpdate):
@@ -253,7 +209,7 @@ def _process(event: Event, rules: IntakeRules, now: datetime) -> EventResult:
     if isinstance(event, events.OwnSend):
         return own_send_confirm(event=event)
     if isinstance(event, events.MessageEdited | events.MessageRevoked | events.Reaction):
-        chat = chat_known(party=event.party, group_id=event.group_id)
+        chat = chat_addresses.chat_known(party=event.party, group_id=event.group_id)
         return message_changes.change_apply(
             event=event,
             chat=chat,
@@ -263,7 +219,7 @@ def _process(event: Event, rules: IntakeRules, now: datetime) -> EventResult:
             now=now,
         )
     if isinstance(event, events.AddressChanged):
-        chat = address_change(
+        chat = chat_addresses.address_change(
             provider=event.provider,
             number_id=event.number_id,
             old=event.old,
@@ -290,7 +246,7 @@ def _marketing_choose(event: Any, now: datetime) -> EventResult:
 
     A status says no. Call it before the message's turn is locked: the chat comes first.
     """
-    chat = chat_for_party(
+    chat = chat_addresses.chat_for_party(
         provider=event.provider, number_id=event.number_id, party=event.party, at=event.timestamp
     )
     at = min(event.timestamp, now)
@@ -367,14 +323,8 @@ def handshake_seen(provider: str) -> datetime | None:
 
 def last_message_from(provider: str) -> tuple[datetime, str] | None:
     """Return when the provider last delivered a message, and the end of the person's number."""
-    found = (
-        InboundDelivery.objects.filter(
-            provider=provider, event="InboundMessage", chat__isnull=False
-        )
-        .select_related("chat")
-        .order_by("-id")
-        .first()
-    )
+    came = InboundDelivery.objects.filter(provider=provider, event="InboundMessage")
+    found = came.exclude(chat=None).select_related("chat").order_by("-id").first()
     if found is None or found.chat is None:
         return None
     number = found.chat.client_phone or found.chat.whatsapp_chat.partition("@")[0]
@@ -388,7 +338,7 @@ def raw_deliveries_drop(*, now: datetime, older_than: timedelta, batch: int = 5_
     """
     unanswered = Turn.objects.filter(session__isnull=True, created_at__lt=now - older_than)
     for turn in unanswered.exclude(unstored_text="", unstored_reply=""):
-        unstored_forget(turn)
+        redact_derived.unstored_forget(turn)
     old = InboundDelivery.objects.filter(raw__isnull=False, received_at__lt=now - older_than)
     dropped = 0
     while keys := list(old.values_list("pk", flat=True)[:batch]):

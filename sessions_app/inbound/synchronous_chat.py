@@ -8,14 +8,11 @@ from datetime import datetime, timedelta
 from django.db import transaction
 
 from memoryproject.foundation.integrations.whatsapp.events import InboundMessage
-from sessions_app.conversations.chat_addresses import party_of
-from sessions_app.conversations.redact_derived import unstored_forget
-from sessions_app.inbound.receive import events_receive
-from sessions_app.inbound.take_message import NOT_ANSWERED, IntakeRules
+from sessions_app.conversations import chat_addresses, redact_derived
+from sessions_app.inbound import receive, take_message
 from sessions_app.models import ChatSession, InboundDelivery, Message, Turn
 from sessions_app.models.chats import Speaker
-from sessions_app.models.turn_states import turn_move
-from sessions_app.models.turns import WAITING_STATES, Outcome, TurnState
+from sessions_app.models.turns import WAITING_STATES, Outcome, TurnState, turn_move
 from sessions_app.turns.facade import Dependencies, chat_answer
 
 CONSOLE = "console"
@@ -44,7 +41,7 @@ def talk(
     whatsapp_chat: str,
     content: str,
     dependencies: Dependencies,
-    rules: IntakeRules,
+    rules: take_message.IntakeRules,
     now: datetime,
     ref: str | None = None,
     patience: timedelta | None = None,
@@ -61,7 +58,7 @@ def talk_begin(
     *,
     whatsapp_chat: str,
     content: str,
-    rules: IntakeRules,
+    rules: take_message.IntakeRules,
     now: datetime,
     ref: str | None = None,
     speaker: Speaker | None = None,
@@ -73,7 +70,7 @@ def talk_begin(
     """
     event = _event(whatsapp_chat, content, now, ref or str(uuid.uuid4()))
     rules = replace(rules, speaker=speaker)
-    events_receive(received=[event], rules=rules, enqueue=lambda _: None, now=now)
+    receive.events_receive(received=[event], rules=rules, enqueue=lambda _: None, now=now)
     turns = Turn.objects.select_related("message", "reply")
     turn = turns.filter(provider=CONSOLE, provider_message_id=event.provider_message_id).first()
     if turn is not None:
@@ -81,7 +78,7 @@ def talk_begin(
     delivery = InboundDelivery.objects.filter(
         provider=CONSOLE, subject_id=event.provider_message_id
     ).first()
-    if delivery is not None and delivery.outcome.startswith(NOT_ANSWERED):
+    if delivery is not None and delivery.outcome.startswith(take_message.NOT_ANSWERED):
         raise NoAnswerError(f"The message is {delivery.outcome}")
     if not Message.objects.filter(
         provider=CONSOLE, provider_message_id=event.provider_message_id
@@ -144,7 +141,7 @@ def talk_finish(
     reply = turn.reply.content if turn.reply else turn.unstored_reply
     if turn.session_id is None:
         # Memory is off: the answer was kept only for the caller that waits here.
-        unstored_forget(turn)
+        redact_derived.unstored_forget(turn)
     return Talk(reply=reply, turn=turn)
 
 
@@ -160,7 +157,7 @@ def _event(whatsapp_chat: str, content: str, now: datetime, ref: str) -> Inbound
         number_id="",
         delivery_key=message_id,
         provider_message_id=message_id,
-        party=party_of(whatsapp_chat),
+        party=chat_addresses.party_of(whatsapp_chat),
         timestamp=now,
         kind="text",
         text=content.replace("\x00", ""),

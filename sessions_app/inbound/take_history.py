@@ -22,13 +22,9 @@ from memoryproject.foundation.integrations.whatsapp.events import (
     SavedContacts,
 )
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import address_forms
-from sessions_app.conversations.chat_addresses import chat_known, party_of
-from sessions_app.conversations.message_store import message_row, window_recompute
-from sessions_app.conversations.plain_words import parse_command
-from sessions_app.conversations.session_lifecycle import activity_recount, sessions_record
-from sessions_app.inbound.exchanges import messages_learn
+from sessions_app.conversations import chat_addresses, message_store, plain_words, session_lifecycle
+from sessions_app.inbound import exchanges, message_rows
 from sessions_app.inbound.message_changes import early_changes_apply, twin_of
-from sessions_app.inbound.message_rows import new_message
 from sessions_app.inbound.take_message import IntakeRules, chat_of, has_ids
 from sessions_app.inbox.read_markers import old_messages_seen
 from sessions_app.limits.intake import access_of
@@ -70,7 +66,7 @@ def _new_ones(event: OldMessages) -> Iterable[InboundMessage]:
             # Of a file Meta tells less than of the message that stands for it.
             yield replace(
                 message,
-                party=party_of(earlier.chat.whatsapp_chat),
+                party=chat_addresses.party_of(earlier.chat.whatsapp_chat),
                 timestamp=earlier.timestamp,
                 from_business=earlier.role == Role.ASSISTANT,
             )
@@ -98,12 +94,12 @@ def old_thread_take(
         stored += _month_take(chat, month, list(some), rules)
     if not stored:
         return stored
-    activity_recount(chat_ids=[chat.pk])
+    session_lifecycle.activity_recount(chat_ids=[chat.pk])
     sessions = [each for each in chat.sessions.all() if each.pk == _key(chat, each.created_at)]
     old_messages_seen(chat_id=chat.pk, sessions=sessions)
     _changes_apply(stored, messages, rules, now)
     if rules.learn_history is not None:
-        messages_learn(
+        exchanges.messages_learn(
             chat=chat,
             rows=stored,
             role=rules.chat_memory.role_in(chat),
@@ -116,7 +112,7 @@ def old_thread_take(
 
 def _chat_locked(first: InboundMessage, rules: IntakeRules) -> Chat | None:
     """Return the chat of a thread, which is created if memory is on; else None."""
-    chat = chat_known(party=first.party, group_id=first.group_id)
+    chat = chat_addresses.chat_known(party=first.party, group_id=first.group_id)
     if chat is None:
         return chat_of(first) if rules.memory_enabled else None
     return Chat.objects.select_for_update(no_key=True).get(pk=chat.pk)
@@ -146,7 +142,7 @@ def _month_take(
         },
     )
     if is_new:
-        sessions_record(action="session.create", sessions=[session], actor=SYSTEM)
+        session_lifecycle.sessions_record(action="session.create", sessions=[session], actor=SYSTEM)
     rows = [
         _row(session, chat, event, number)
         for number, event in enumerate(events, session.message_counter + 1)
@@ -201,7 +197,7 @@ def old_messages_add(*, session: ChatSession, rows: Sequence[Message], token_lim
         with connection.cursor() as cursor:
             for statement in (_RAISE, _PLACE):
                 cursor.execute(statement, {"session": session.pk, "above": highest})
-    window_recompute(session=session, token_limit=token_limit)
+    message_store.window_recompute(session=session, token_limit=token_limit)
     times = [row.timestamp for row in rows]
     session.created_at = min(session.created_at, *times)
     session.last_active = session.expired_at = max(session.last_active, *times)
@@ -210,9 +206,9 @@ def old_messages_add(*, session: ChatSession, rows: Sequence[Message], token_lim
 
 
 def _row(session: ChatSession, chat: Chat, event: InboundMessage, number: int) -> Message:
-    command = None if event.from_business else parse_command(event.text, in_group=False)
-    new = new_message(event, chat, command)
-    row = message_row(session, new, number, event.timestamp)
+    command = None if event.from_business else plain_words.parse_command(event.text, in_group=False)
+    new = message_rows.new_message(event, chat, command)
+    row = message_store.message_row(session, new, number, event.timestamp)
     if event.from_business:
         row.delivery_status = STATUSES.get(event.metadata.get("history", ""), "")
     return row

@@ -10,60 +10,22 @@ from django.db.models import Exists, QuerySet
 
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor
 from memoryproject.foundation.errors.stored_errors import ErrorText
+from memoryproject.foundation.integrations.whatsapp import whatsapp_chats
 from memoryproject.foundation.integrations.whatsapp.events import InboundMessage, numbers_mentioned
-from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
-    BSUID_DOMAIN,
-    LID_DOMAIN,
-    address_forms,
-    whatsapp_chat_of_provider,
-)
 from memoryproject.foundation.process.tracing import TRACEPARENT, current_span
-from sessions_app.conversations.buttons import command_in
+from sessions_app import models
+from sessions_app.conversations import buttons, history_queries, plain_words, session_lifecycle
 from sessions_app.conversations.chat_addresses import chat_for_group, chat_for_party
-from sessions_app.conversations.history_queries import profile_current
-from sessions_app.conversations.plain_words import Command
 from sessions_app.conversations.redact_derived import unstored_forget
-from sessions_app.conversations.session_lifecycle import (
-    RULES_ACT,
-    message_received,
-    session_end,
-    session_open,
-    session_start,
-)
 from sessions_app.history.chat_memory import ChatMemoryService
-from sessions_app.inbound.calls import CALL, MISSED_CALL, call_is_texted
-from sessions_app.inbound.message_changes import (
-    early_changes,
-    early_changes_apply,
-    quotes_our_message,
-    twin_of,
-    vote_replace,
-)
-from sessions_app.inbound.message_rows import new_message
+from sessions_app.inbound import calls, message_changes, message_rows
+from sessions_app.limits import intake
 from sessions_app.limits.answer_limits import model_refusal
-from sessions_app.limits.intake import (
-    ANSWERED,
-    Entry,
-    UsageLimits,
-    access_of,
-    entry_count,
-    entry_decide,
-)
-from sessions_app.models import (
-    Chat,
-    ChatAccess,
-    ChatSession,
-    Message,
-    OwnAddress,
-    SessionOutcome,
-    Turn,
-)
 from sessions_app.models.chats import GODFATHER, Provider, Speaker, actor_in, addresses_now
 from sessions_app.models.deliveries import EventResult
 from sessions_app.models.messages import SURVEY
 from sessions_app.models.takeover import PauseCause
-from sessions_app.models.turn_states import turn_create
-from sessions_app.models.turns import TurnState
+from sessions_app.models.turns import TurnState, turn_create
 from sessions_app.turns.facade import ANSWERED_BY_PERSON, QUICK, is_own_echo, step_in, survey_answer
 
 NOT_ANSWERED = "not answered: "
@@ -89,22 +51,22 @@ class IntakeRules:
     session_timeout: timedelta = timedelta(hours=24)
     max_answer_age: timedelta = timedelta(hours=24)
     group_policy: str = "mention"
-    limits: UsageLimits = field(default_factory=UsageLimits)
+    limits: intake.UsageLimits = field(default_factory=intake.UsageLimits)
     missed_call_text: bool = False
     learn_history: Callable[[UUID], object] | None = None
     speaker: Speaker | None = None
-    fetch_media: Callable[[Message, str], object] | None = None
+    fetch_media: Callable[[models.Message, str], object] | None = None
     redact: Callable[[UUID], object] | None = None
     pause_after_reply: timedelta = timedelta(hours=1)
     look_at: Callable[[UUID], object] | None = None
     surveys: bool = False
 
-    def owner_pause(self, chat: Chat) -> timedelta:
+    def owner_pause(self, chat: models.Chat) -> timedelta:
         """Return how long the assistant is paused in this chat after a reply by the business."""
         own = chat.owner_pause_minutes
         return self.pause_after_reply if own is None else timedelta(minutes=own)
 
-    def remember(self, chat: Chat) -> bool:
+    def remember(self, chat: models.Chat) -> bool:
         """Return whether memory is on in this chat."""
         return self.memory_enabled if chat.memory_enabled is None else chat.memory_enabled
 
@@ -114,9 +76,9 @@ class _Incoming:
     """One message on its way in, with its chat locked. ``access`` is None for who has no limits."""
 
     event: InboundMessage
-    chat: Chat
+    chat: models.Chat
     role: str
-    access: ChatAccess | None
+    access: models.ChatAccess | None
     rules: IntakeRules
     now: datetime
     due: bool
@@ -131,10 +93,10 @@ class _Incoming:
         return actor_in(self.chat.pk, self.speaker)
 
     @property
-    def command(self) -> Command | None:
+    def command(self) -> plain_words.Command | None:
         """Return the command; plain words are one only where they are said to the assistant."""
         event = self.event
-        command = command_in(event.text, event.metadata, in_group=self.chat.is_group)
+        command = buttons.command_in(event.text, event.metadata, in_group=self.chat.is_group)
         return None if command and command.language and not self.due else command
 
 
@@ -144,43 +106,56 @@ def message_take(*, event: InboundMessage, rules: IntakeRules, now: datetime) ->
     Call it in the transaction of its delivery: the chat's row is locked until it ends, which gives
     messages their order.
     """
-    early = Exists(early_changes(event.provider, event.provider_message_id))
+    early = Exists(message_changes.early_changes(event.provider, event.provider_message_id))
     chat = _CHATS.annotate(early=early).get(pk=chat_of(event).pk)
-    if has_ids(event, chat, chat.current_addresses) and (twin := twin_of(event, chat)):
+    if has_ids(event, chat, chat.current_addresses) and (
+        twin := message_changes.twin_of(event, chat)
+    ):
         return EventResult("stored before, under another id", chat, subject_id=twin)
     if event.from_business and is_own_echo(event, chat):
         return EventResult("our own message: ignored", chat, is_kept=False)
     role = rules.chat_memory.role_in(chat, addresses=chat.current_addresses, warns=True)
-    access = None if event.from_business or role == GODFATHER else access_of(chat)
-    due = not event.from_business and event.kind != CALL and _is_for_us(event, chat, rules)
+    access = None if event.from_business or role == GODFATHER else intake.access_of(chat)
+    due = not event.from_business and event.kind != calls.CALL and _is_for_us(event, chat, rules)
     if due and rules.remember(chat):
         helped = survey_answer(chat, event.text, event.metadata, typed=rules.surveys)
         if helped is not None:
             # It is evidence, and wants no answer.
             due, event = False, replace(event, metadata={**event.metadata, SURVEY: helped})
-            SessionOutcome.objects.filter(session=helped[0]).update(rules=0)
+            models.SessionOutcome.objects.filter(session=helped[0]).update(rules=0)
     incoming = _Incoming(event, chat, role, access, rules, now, due)
     _let_owner_step_in(incoming)
     entry = _decide(incoming)
     texts = rules.missed_call_text and not entry.reason
-    if texts and call_is_texted(event, chat, within=rules.max_answer_age, now=now):
-        incoming, entry = replace(incoming, due=True), Entry(notice=MISSED_CALL)
+    if texts and calls.call_is_texted(event, chat, within=rules.max_answer_age, now=now):
+        incoming, entry = replace(incoming, due=True), intake.Entry(notice=calls.MISSED_CALL)
     if not entry.is_kept:
         # It stays in its delivery alone, where no model, embedder or summary reads it. Where
         # memory is off not even that: nothing is kept then of what isn't answered.
         return EventResult(_not_answered(entry.reason), chat, is_kept=rules.remember(chat))
     if not rules.remember(chat):
         return _take_without_memory(incoming, entry)
-    if newer := vote_replace(event=event, chat=chat, chat_memory=rules.chat_memory, now=now):
+    if newer := message_changes.vote_replace(
+        event=event, chat=chat, chat_memory=rules.chat_memory, now=now
+    ):
         return newer
+    return _take(incoming, entry)
+
+
+def _take(incoming: _Incoming, entry: intake.Entry) -> EventResult:
+    """Store the message in its session, and its turn."""
+    chat, rules, now = incoming.chat, incoming.rules, incoming.now
     # A person's message opens a session by itself; who writes in their place is named.
     opener = incoming.actor if incoming.speaker else SYSTEM
-    session = session_open(chat=chat, now=now, timeout=rules.session_timeout, actor=opener)
+    session = session_lifecycle.session_open(
+        chat=chat, now=now, timeout=rules.session_timeout, actor=opener
+    )
     message = _store(incoming, session)
     is_due = incoming.due and not message.revoked_at
     turn = _turn_open(incoming, entry, session=session, message=message) if is_due else None
     if message.media and rules.fetch_media is not None:
-        rules.fetch_media(message, model_refusal(turn, entry, access, rules.limits, now))
+        refusal = model_refusal(turn, entry, incoming.access, rules.limits, now)
+        rules.fetch_media(message, refusal)
     if turn is None:
         return EventResult("stored, not to be answered", chat, message.message_id)
     if turn.state != TurnState.PENDING:
@@ -189,7 +164,7 @@ def message_take(*, event: InboundMessage, rules: IntakeRules, now: datetime) ->
     return EventResult("stored", chat, message.message_id, answer_due=True)
 
 
-def has_ids(event: InboundMessage, chat: Chat, addresses: list[str]) -> bool:
+def has_ids(event: InboundMessage, chat: models.Chat, addresses: list[str]) -> bool:
     """Return whether the message may come under several ids, by whose addresses stand in them.
 
     A person without a BSUID, whose number has one form, has one id. Of a group's members not all
@@ -197,7 +172,9 @@ def has_ids(event: InboundMessage, chat: Chat, addresses: list[str]) -> bool:
     """
     shown = [*addresses, *event.party.addresses()]
     return chat.is_group or any(
-        address.endswith(f"@{BSUID_DOMAIN}") or len(address_forms(address)) > 1 for address in shown
+        address.endswith(f"@{whatsapp_chats.BSUID_DOMAIN}")
+        or len(whatsapp_chats.address_forms(address)) > 1
+        for address in shown
     )
 
 
@@ -207,7 +184,7 @@ def _let_owner_step_in(incoming: _Incoming) -> None:
     In a group people talk among themselves: the assistant answers who addresses it.
     """
     event, chat = incoming.event, incoming.chat
-    if event.from_business and not chat.is_group and event.kind != CALL:
+    if event.from_business and not chat.is_group and event.kind != calls.CALL:
         step_in(
             chat=chat,
             cause=PauseCause.OWNER,
@@ -217,7 +194,7 @@ def _let_owner_step_in(incoming: _Incoming) -> None:
         )
 
 
-def _session_reset(incoming: _Incoming, turn: Turn, session: ChatSession) -> None:
+def _session_reset(incoming: _Incoming, turn: models.Turn, session: models.ChatSession) -> None:
     """End the session if the message is the command for it.
 
     Not only when the answer is made, so that a message which follows at once is part of the new
@@ -225,21 +202,21 @@ def _session_reset(incoming: _Incoming, turn: Turn, session: ChatSession) -> Non
     """
     resets = incoming.command is not None and incoming.command.name == "reset"
     if resets and "notice" not in turn.context:
-        session_end(session=session, at=incoming.now, actor=incoming.actor)
-        session_start(chat=incoming.chat, now=incoming.now, actor=incoming.actor)
+        session_lifecycle.session_end(session=session, at=incoming.now, actor=incoming.actor)
+        session_lifecycle.session_start(chat=incoming.chat, now=incoming.now, actor=incoming.actor)
 
 
 # With all that intake needs of them. Made once: making it takes longer than reading a chat. They
 # are read after the lock: a statement that waits for a lock sees other tables as they were.
-_CHATS: QuerySet[Any] = Chat.objects.select_related("access", "pause").annotate(
-    current_addresses=addresses_now("pk"), rules_act=RULES_ACT
+_CHATS: QuerySet[Any] = models.Chat.objects.select_related("access", "pause").annotate(
+    current_addresses=addresses_now("pk"), rules_act=session_lifecycle.RULES_ACT
 )
 
 
-def _decide(incoming: _Incoming) -> Entry:
+def _decide(incoming: _Incoming) -> intake.Entry:
     if incoming.access is None:
-        return ANSWERED
-    return entry_decide(
+        return intake.ANSWERED
+    return intake.entry_decide(
         chat=incoming.chat,
         access=incoming.access,
         text=incoming.event.text,
@@ -255,14 +232,14 @@ def _not_answered(code: str) -> str:
     return f"{NOT_ANSWERED}{ErrorText(code)}"
 
 
-def _outcome(turn: Turn) -> str:
+def _outcome(turn: models.Turn) -> str:
     """Return why the new turn isn't answered, for staff."""
     if turn.state == TurnState.MISSED:
         return "stored, too old to be answered"
     return HELD if turn.state == TurnState.HELD else _not_answered(turn.error.code)
 
 
-def _turn_open(incoming: _Incoming, entry: Entry, **stored: Any) -> Turn:
+def _turn_open(incoming: _Incoming, entry: intake.Entry, **stored: Any) -> models.Turn:
     """Create the turn of the message.
 
     Only a message that would be answered counts for the limits. Callers of the API and the terminal
@@ -272,7 +249,7 @@ def _turn_open(incoming: _Incoming, entry: Entry, **stored: Any) -> Turn:
     state = _state(incoming, entry)
     is_counted = state == TurnState.PENDING and event.provider != str(Provider.CONSOLE)
     if is_counted and access is not None:
-        entry = entry_count(
+        entry = intake.entry_count(
             chat=incoming.chat,
             access=access,
             entry=entry,
@@ -307,11 +284,11 @@ def _turn_open(incoming: _Incoming, entry: Entry, **stored: Any) -> Turn:
         asked_at=event.timestamp,
         **stored,
     )
-    message_received(turn)
+    session_lifecycle.message_received(turn)
     return turn
 
 
-def _state(incoming: _Incoming, entry: Entry) -> str:
+def _state(incoming: _Incoming, entry: intake.Entry) -> str:
     """Return the first state of the turn, before its message is counted.
 
     Commands and notices are never held where staff have paused the assistant.
@@ -335,7 +312,7 @@ def _state(incoming: _Incoming, entry: Entry) -> str:
     return str(TurnState.CANCELLED if is_settled else TurnState.HELD)
 
 
-def chat_of(event: InboundMessage) -> Chat:
+def chat_of(event: InboundMessage) -> models.Chat:
     """Return the chat of the message, locked."""
     if event.group_id:
         return chat_for_group(
@@ -349,33 +326,35 @@ def chat_of(event: InboundMessage) -> Chat:
     )
 
 
-def _is_for_us(event: InboundMessage, chat: Chat, rules: IntakeRules) -> bool:
+def _is_for_us(event: InboundMessage, chat: models.Chat, rules: IntakeRules) -> bool:
     """Return whether a message in a group is addressed to the assistant."""
     if not event.group_id or rules.group_policy == "always":
         return True
     if rules.group_policy == "never":
         return False
-    name = profile_current().name.casefold()
+    name = history_queries.profile_current().name.casefold()
     named = bool(name) and f"@{name}" in event.text.casefold()
     return (
         event.mentions_us
         or event.replies_to_us
         or named
-        or quotes_our_message(event, chat)
+        or message_changes.quotes_our_message(event, chat)
         or _names_our_lid(event)
     )
 
 
 def _names_our_lid(event: InboundMessage) -> bool:
     """Return whether the message mentions or quotes us by our hidden id."""
-    named = {f"{digits}@{LID_DOMAIN}" for digits in numbers_mentioned(event.text)}
-    named.add(whatsapp_chat_of_provider(event.metadata.get("quoted", {}).get("sender", "")))
-    return OwnAddress.objects.filter(
+    named = {f"{digits}@{whatsapp_chats.LID_DOMAIN}" for digits in numbers_mentioned(event.text)}
+    named.add(
+        whatsapp_chats.whatsapp_chat_of_provider(event.metadata.get("quoted", {}).get("sender", ""))
+    )
+    return models.OwnAddress.objects.filter(
         provider=event.provider, number_id=event.number_id, address__in=named - {""}
     ).exists()
 
 
-def _take_without_memory(incoming: _Incoming, entry: Entry) -> EventResult:
+def _take_without_memory(incoming: _Incoming, entry: intake.Entry) -> EventResult:
     """Store the message in the delivery and the turn only, because memory is off.
 
     They keep it until the answer is sent.
@@ -391,11 +370,13 @@ def _take_without_memory(incoming: _Incoming, entry: Entry) -> EventResult:
     return EventResult("memory is off, answered from the message alone", chat, answer_due=True)
 
 
-def _store(incoming: _Incoming, session: ChatSession) -> Message:
+def _store(incoming: _Incoming, session: models.ChatSession) -> models.Message:
     """Store the message, and apply the changes that arrived before it."""
     event, memory, now = incoming.event, incoming.rules.chat_memory, incoming.now
-    new = new_message(event, incoming.chat, incoming.command)
+    new = message_rows.new_message(event, incoming.chat, incoming.command)
     (message,) = memory.append(session=session, new=[new], role=incoming.role, now=now)
     if getattr(incoming.chat, "early", False):
-        early_changes_apply(message=message, party=event.party, chat_memory=memory, now=now)
+        message_changes.early_changes_apply(
+            message=message, party=event.party, chat_memory=memory, now=now
+        )
     return message

@@ -21,13 +21,7 @@ from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS, o
 from memoryproject.foundation.process.storage import is_caused_by_full_disk
 from memoryproject.foundation.rest_kit.bodies import drain
 from sessions_app.inbound.dependencies import build_intake_rules
-from sessions_app.inbound.receive import (
-    FOREIGN,
-    ChatBusyError,
-    ChatGate,
-    events_receive,
-    handshake_note,
-)
+from sessions_app.inbound.receive import FOREIGN, ChatBusyError, events_receive, handshake_note
 from sessions_app.turns.dependencies import build_storage_notices
 from sessions_app.turns.facade import answer_soon
 
@@ -37,7 +31,6 @@ MAX_BODY_SIZE = 3 * 1024 * 1024
 TOO_LARGE = "The body is larger than 3 MB."
 # So long a webhook waits for its chat: much longer than an event takes, unless the chat is locked.
 BUSY_SECONDS = 2
-GATE = ChatGate(BUSY_SECONDS)
 
 
 def body_of(request: HttpRequest) -> bytes:
@@ -80,7 +73,12 @@ def receive(events: Sequence[Event]) -> HttpResponse:
     """
     notices = build_storage_notices()
     try:
-        events_receive(received=events, rules=build_intake_rules(), enqueue=answer_soon, gate=GATE)
+        events_receive(
+            received=events,
+            rules=build_intake_rules(),
+            enqueue=answer_soon,
+            longest_wait=BUSY_SECONDS,
+        )
     except ChatBusyError as error:
         logger.warning("A webhook has to be repeated: %s", error)
         answer = refuse(503, "A chat of this body is busy. Please deliver it again.")

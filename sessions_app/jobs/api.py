@@ -28,14 +28,7 @@ from memoryproject.foundation.rest_kit.serializers import (
 )
 from memoryproject.foundation.rest_kit.views import ApiView, ListView
 from sessions_app.jobs.run_jobs import export_parts, job_cancel, job_make
-from sessions_app.memories.presentation import (
-    EXPORT_NAMES,
-    NDJSON,
-    ExportQuery,
-    JsonErrors,
-    MemoryImportView,
-    NdJson,
-)
+from sessions_app.memories import presentation as memories_presentation
 from sessions_app.models import Job, JobKind, JobState
 from sessions_app.presentation import access
 from sessions_app.presentation.serializers import WhatsAppChat
@@ -44,7 +37,7 @@ ACCEPTED = "It is queued: `Location` says how far it is."
 ENDED = conflicting("It has ended.", "The job can't be cancelled any more: it is done.")
 
 
-class ExportBody(ExportQuery):
+class ExportBody(memories_presentation.ExportQuery):
     """The query of an export, as JSON."""
 
     embeddings = Truth(default=False)
@@ -157,20 +150,23 @@ class JobResultView(OwnJobView):
     scopes = {"GET": "read"}
     staff_rights = {"GET": ["memories_app.view_memory", "memories_app.export_memory"]}
     kinds = {"GET": "bulk"}
-    renderer_classes = [JsonErrors, NdJson]
+    renderer_classes = [memories_presentation.JsonErrors, memories_presentation.NdJson]
     answers = {"GET": [conflicting("There is no result.", "The job has no result.")]}
 
-    @described(operation_id="jobs_result", responses={(200, NDJSON): OpenApiTypes.BINARY})
+    @described(
+        operation_id="jobs_result",
+        responses={(200, memories_presentation.NDJSON): OpenApiTypes.BINARY},
+    )
     def get(self, request: Request, job_id: UUID) -> Any:
         """Stream the lines; they are kept for a day, and until something is forgotten."""
         job = self.job(job_id)
         is_kept = not job.total or job.parts.exists()
         if (job.kind, job.state) != (JobKind.EXPORT, JobState.DONE) or not is_kept:
             raise Conflict("The job has no result, not yet, or not any more.")
-        name = EXPORT_NAMES[job.params["redacted"]]
+        name = memories_presentation.EXPORT_NAMES[job.params["redacted"]]
         return StreamingHttpResponse(
             export_parts(job),
-            content_type=f"{NDJSON}; charset=utf-8",
+            content_type=f"{memories_presentation.NDJSON}; charset=utf-8",
             headers={"Content-Disposition": f'attachment; filename="{name}"'},
         )
 
@@ -191,8 +187,8 @@ class ExportJobView(ApiView):
         return queued(self, JobKind.EXPORT, chat_id=chat_id, **options)
 
 
-class ImportJobView(MemoryImportView):
-    @asks(JobKind.IMPORT, {NDJSON: OpenApiTypes.BINARY})
+class ImportJobView(memories_presentation.MemoryImportView):
+    @asks(JobKind.IMPORT, {memories_presentation.NDJSON: OpenApiTypes.BINARY})
     def post(self, request: Request) -> Response:
         """Take the lines in as `memories/import/` does, and import them later, 500 at a time."""
         access.require_memory()

@@ -16,12 +16,7 @@ from uuid import UUID
 from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery, Sum, Value
 from django.utils import timezone
 
-from memoryproject.foundation.integrations.llm.base import (
-    ChatModel,
-    ChatModelError,
-    ChatRequest,
-    Completion,
-)
+from memoryproject.foundation.integrations.llm import base as llm
 from memoryproject.foundation.integrations.retry import do_nothing
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import all_forms
 from memoryproject.foundation.text.characters import estimate_tokens
@@ -117,7 +112,7 @@ class MeteredChatModel:
     is answered.
     """
 
-    chat_model: ChatModel
+    chat_model: llm.ChatModel
     chat_id: UUID
     is_owner: bool
     limits: intake.UsageLimits
@@ -128,8 +123,8 @@ class MeteredChatModel:
         return self.chat_model.name
 
     def complete(
-        self, request: ChatRequest, *, before_attempt: Callable[[], None] = do_nothing
-    ) -> Completion:
+        self, request: llm.ChatRequest, *, before_attempt: Callable[[], None] = do_nothing
+    ) -> llm.Completion:
         """See ChatModel.complete. Raises LimitReachedError."""
         now = timezone.now()
         if self.in_background and not self.is_owner:
@@ -137,7 +132,7 @@ class MeteredChatModel:
         day = self.count_call(now)
         try:
             completion = self.chat_model.complete(request, before_attempt=before_attempt)
-        except ChatModelError as error:
+        except llm.ChatModelError as error:
             if error.is_outside:
                 # It gave nothing, and is made again: an outage uses up nobody's day.
                 self._usage(day).update(model_calls=F("model_calls") - 1)
@@ -177,7 +172,7 @@ class MeteredChatModel:
                 used = used.filter(prompt_tokens__lt=prompt_tokens_left)
         return bool(used.update(model_calls=F("model_calls") + 1, is_owner=self.is_owner))
 
-    def count_tokens(self, day: date, request: ChatRequest, completion: Completion) -> None:
+    def count_tokens(self, day: date, request: llm.ChatRequest, completion: llm.Completion) -> None:
         """Add the tokens and their cost; tokens that the server didn't report are estimated."""
         prompt, answer = completion.prompt_tokens, completion.completion_tokens
         if prompt is None:

@@ -12,9 +12,8 @@ from django.db import transaction
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Sum
 
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
-from sessions_app.models import Chat, ChatAccess, UsageDay
+from sessions_app.models import Chat, ChatAccess, Standing, UsageDay
 from sessions_app.models.chats import actor_in
-from sessions_app.models.limits import Standing
 
 BLOCKED, ALLOWED, UNDECIDED = str(Standing.BLOCKED), str(Standing.ALLOWED), "undecided"
 OPTED_OUT, LIMITED = "opted_out", "limited"

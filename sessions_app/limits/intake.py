@@ -19,12 +19,10 @@ from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.llm.base import ChatModelError, model_tokens
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import address_forms
 from memoryproject.foundation.text.characters import fold
-from sessions_app.conversations.chat_addresses import chats_of_other_forms
-from sessions_app.conversations.phrases import languages, phrases_at, words_in
+from sessions_app.conversations import chat_addresses, phrases
 from sessions_app.conversations.plain_words import Command, bare_words
 from sessions_app.limits.figures import marketing_store
-from sessions_app.models import Chat, ChatAccess, UsageDay
-from sessions_app.models.limits import Standing
+from sessions_app.models import Chat, ChatAccess, Standing, UsageDay
 
 logger = logging.getLogger(__name__)
 
@@ -62,7 +60,7 @@ def standing_of(access: ChatAccess) -> str:
     """Return what staff decided about the chat, or about that of another form of its number."""
     if access.standing or len(address_forms(access.chat.whatsapp_chat)) == 1:
         return access.standing
-    others = chats_of_other_forms([access.chat]).get(access.chat_id, [])
+    others = chat_addresses.chats_of_other_forms([access.chat]).get(access.chat_id, [])
     found = ChatAccess.objects.filter(chat__in=others).values_list("standing", flat=True)
     # "blocked" comes after "allowed", and this after no decision.
     return max(found, default="")
@@ -299,7 +297,7 @@ def asks_to_stop_marketing(text: str) -> bool:
     """Return whether all of a message asks for no further offers, and for nothing else."""
     if text.rstrip().endswith(("?", "؟")):
         return False
-    marketing = frozenset(words_in("marketing"))
+    marketing = frozenset(phrases.words_in("marketing"))
     stops = _is_all(text, "stop_asked") and not marketing.isdisjoint(folded(text).split())
     return stops or _is_all(text, "stop_marketing")
 
@@ -307,14 +305,14 @@ def asks_to_stop_marketing(text: str) -> bool:
 def _is_all(text: str, kind: str) -> bool:
     # "Mas" is polite in Indonesian, but not in "no me escribas mas".
     wordings = (bare_words(text).split(), folded(text).split())
-    pairs = ((words, phrases_at(words, (kind,))) for words in wordings)
+    pairs = ((words, phrases.phrases_at(words, (kind,))) for words in wordings)
     return any(each.size == len(words) > 1 for words, found in pairs for each in found)
 
 
 def word_for(language: str, words: Iterable[str]) -> str:
     """Return the first word that is of the language, or else the first of all."""
     found = list(words)
-    data = languages().get(language, {})
+    data = phrases.languages().get(language, {})
     for own in (*data.get("stop", ()), *data.get("start", ())):
         if folded(own) in found:
             return str(own)

@@ -15,10 +15,7 @@ from django.utils import timezone
 from django.utils.formats import number_format
 from django.utils.translation import gettext as _, gettext_lazy, ngettext
 
-from memoryproject.foundation.admin_kit.display import cost_shown
-from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin
-from memoryproject.foundation.admin_kit.staff_pages import OwnPage, rights_required
-from memoryproject.foundation.admin_kit.undo import reverses, undo_offer
+from memoryproject.foundation.admin_kit import display, staff_admin, staff_pages, undo
 from memoryproject.foundation.audit.audit_events import staff_actor
 from memoryproject.foundation.errors.stored_errors import ErrorText, translate_error
 from sessions_app.limits.dependencies import build_usage_limits, is_owners
@@ -85,14 +82,14 @@ def _rows(hour: int, day: Used, month: Used, limits: UsageLimits) -> list[tuple[
         (_("Tokens"), tokens, of(month.tokens, 0)),
     ]
     if limits.prices:
-        costs = cost_shown(day.cost), cost_shown(month.cost)
+        costs = display.cost_shown(day.cost), display.cost_shown(month.cost)
         rows.append((_("Estimated cost"), *costs))
     return rows
 
 
 def decide(request: HttpRequest, chat_id: UUID) -> HttpResponse:
     """Block or allow a chat, or take that back, by POST ``standing`` and ``reason``."""
-    rights_required(request, *RIGHTS)
+    staff_pages.rights_required(request, *RIGHTS)
     chat = chat_or_404(chat_id)
     standing, reason = request.POST.get("standing", ""), request.POST.get("reason", "")
     back = redirect(conversation_address(chat.pk))
@@ -108,7 +105,7 @@ def decide(request: HttpRequest, chat_id: UUID) -> HttpResponse:
     except Chat.DoesNotExist:
         raise Http404("There is no such chat, or not any more.") from None
     if changed:
-        undo_offer(request, DONE[standing], "chat.access", before)
+        undo.undo_offer(request, DONE[standing], "chat.access", before)
     else:
         messages.info(request, _("Nothing was changed: it was decided so already."))
     return back
@@ -121,7 +118,7 @@ def _standings(chats: Iterable[UUID]) -> list[tuple[str, str, str]]:
     return [(str(key), str(access.standing), str(access.reason)) for key, access in rows]
 
 
-@reverses("chat.access", *RIGHTS)
+@undo.reverses("chat.access", *RIGHTS)
 def _undecide(request: HttpRequest, data: Any) -> None:
     for chat_id, standing, reason in data:
         # Who was erased meanwhile needs no access.
@@ -141,7 +138,7 @@ def decided(request: HttpRequest, chat_id: UUID, standing: str, reason: str) -> 
     )
 
 
-ACCESS_PAGES = {"access": OwnPage("<uuid:chat_id>/access/", decide, "POST")}
+ACCESS_PAGES = {"access": staff_pages.OwnPage("<uuid:chat_id>/access/", decide, "POST")}
 
 
 # Block and allow the chosen chats of the inbox.
@@ -155,7 +152,7 @@ def _decision(title: Any, standing: str, reason: str) -> Any:
     return act
 
 
-class AccessActions(ReadOnlyAdmin):
+class AccessActions(staff_admin.ReadOnlyAdmin):
     """Mixin for the list of chats. The reason of a single chat is chosen on its page."""
 
     def has_takeover_permission(self, request: HttpRequest) -> bool:
@@ -179,7 +176,7 @@ class AccessActions(ReadOnlyAdmin):
         ]
         if changed:
             text = ngettext("%(n)d chat was changed.", "%(n)d chats were changed.", len(changed))
-            undo_offer(request, text % {"n": len(changed)}, "chat.access", changed)
+            undo.undo_offer(request, text % {"n": len(changed)}, "chat.access", changed)
         if left := len(chats) - len(changed):
             text = ngettext(
                 "%(n)d chat was skipped: already decided so, or the owner's.",

@@ -17,8 +17,7 @@ from memoryproject.foundation.rest_kit.pagination import MAX_LIMIT
 from memoryproject.foundation.rest_kit.serializers import Choice, Items, Strict, Text, Truth, Whole
 from sessions_app.conversations.message_store import MAX_MESSAGES
 from sessions_app.memories.api.serializers import ChangeMemorySerializer
-from sessions_app.models.messages import Role
-from sessions_app.models.sessions import SessionStatus
+from sessions_app.models import Role, SessionStatus
 from sessions_app.presentation.serializers import WhatsAppChat
 from sessions_app.turns.turn_api import ContextQuestionSerializer
 

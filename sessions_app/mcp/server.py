@@ -17,13 +17,18 @@ from mcp.types.version import KNOWN_PROTOCOL_VERSIONS
 from rest_framework.exceptions import APIException, AuthenticationFailed
 
 from memoryproject.foundation.process.storage import is_caused_by_full_disk
-from memoryproject.foundation.rest_kit.authentication import Caller
-from memoryproject.foundation.rest_kit.bodies import MAX_BODY_SIZE, refuse_unstorable
-from memoryproject.foundation.rest_kit.serializers import checked_data
+from memoryproject.foundation.rest_kit import authentication, bodies, serializers
 from sessions_app.conversations.phrases import text_for
-from sessions_app.mcp.answers import ROOM_FOR_NOTE, ToolResult, cut, entries_within
 from sessions_app.mcp.arguments import DEFAULT_TOKENS, AnswerLimit
-from sessions_app.mcp.rest import FAILED, Refused, Rest
+from sessions_app.mcp.rest import (
+    FAILED,
+    ROOM_FOR_NOTE,
+    Refused,
+    Rest,
+    ToolResult,
+    cut,
+    entries_within,
+)
 from sessions_app.mcp.tools import TOOLS, Arguments, Tool
 from sessions_app.presentation.access import names_of_bound
 
@@ -35,7 +40,7 @@ VERSION = "1"
 INSTRUCTIONS = Path(__file__).with_name("instructions.txt").read_text(encoding="utf-8").strip()
 
 
-def instructions_for(caller: Caller) -> str:
+def instructions_for(caller: authentication.Caller) -> str:
     """Return the instructions, with the chats of a token that is bound to some."""
     names = names_of_bound(caller)
     if not names:
@@ -46,7 +51,7 @@ def instructions_for(caller: Caller) -> str:
 
 
 def server_for(
-    rest: Rest, caller: Caller, prepare: Callable[[], None] = lambda: None
+    rest: Rest, caller: authentication.Caller, prepare: Callable[[], None] = lambda: None
 ) -> Server[Any]:
     """Return the server. Database access happens in the thread that waits for the event loop.
 
@@ -101,7 +106,7 @@ def tool_call(rest: Rest, tool: Tool, given: Arguments) -> types.CallToolResult:
 
 def _answer(rest: Rest, tool: Tool, given: Arguments) -> ToolResult:
     """Return the answer within its limit. Raises APIException and Refused."""
-    refuse_unstorable(given)
+    bodies.refuse_unstorable(given)
     checked, limit = _checked(tool, given)
     result = tool.run(rest, checked)
     if not result.fits(limit) and "next" in result.document:
@@ -114,13 +119,13 @@ def _answer(rest: Rest, tool: Tool, given: Arguments) -> ToolResult:
 def _checked(tool: Tool, given: Arguments) -> tuple[Arguments, int]:
     """Return the arguments and the most tokens of the answer. Raises ValidationError."""
     if "max_tokens" in tool.arguments().fields:
-        checked = checked_data(tool.arguments, given)
+        checked = serializers.checked_data(tool.arguments, given)
         limit = checked.get("max_tokens", {}).get("total", DEFAULT_TOKENS)
         return checked, limit
     own = {name: value for name, value in given.items() if name != "max_tokens"}
     most = {name: value for name, value in given.items() if name == "max_tokens"}
-    limit = checked_data(AnswerLimit, most).get("max_tokens", DEFAULT_TOKENS)
-    return own if tool.is_body else checked_data(tool.arguments, own), limit
+    limit = serializers.checked_data(AnswerLimit, most).get("max_tokens", DEFAULT_TOKENS)
+    return own if tool.is_body else serializers.checked_data(tool.arguments, own), limit
 
 
 def _failure(text: str) -> types.CallToolResult:
@@ -183,7 +188,7 @@ async def exchange(server: Server[Any], headers: Mapping[str, str], body: bytes)
     event loop.
     """
     manager = StreamableHTTPSessionManager(
-        app=server, json_response=True, stateless=True, max_request_body_size=MAX_BODY_SIZE
+        app=server, json_response=True, stateless=True, max_request_body_size=bodies.MAX_BODY_SIZE
     )
     # Not a client, which would add its own headers.
     transport = httpx.ASGITransport(manager.handle_request)

@@ -9,12 +9,9 @@ from mcp import types
 from rest_framework.serializers import Serializer
 
 from memories_app.memory_documents.document_api import DocumentView
-from memoryproject.foundation.rest_kit.errors import refuse
-from memoryproject.foundation.rest_kit.serializers import checked_data
+from memoryproject.foundation.rest_kit import errors, serializers
 from sessions_app.cards.api import CardView
-from sessions_app.conversation_views.message_api import MessagesView
-from sessions_app.conversation_views.session_api import SessionsView
-from sessions_app.mcp.answers import ROOM_FOR_NOTE, ToolResult, tokens_of
+from sessions_app.conversation_views import message_api, session_api
 from sessions_app.mcp.arguments import (
     ANY_OBJECT,
     DEFAULT_TOKENS,
@@ -32,7 +29,7 @@ from sessions_app.mcp.arguments import (
     SessionsArguments,
     schema_of,
 )
-from sessions_app.mcp.rest import Answer, Operation, Rest
+from sessions_app.mcp.rest import ROOM_FOR_NOTE, Answer, Operation, Rest, ToolResult, tokens_of
 from sessions_app.memories.api.memory_api import MemoriesView, MemoryView
 from sessions_app.memories.api.recall_api import RecallSerializer, RecallView
 from sessions_app.memories.api.serializers import ChangeMemorySerializer, NewMemorySerializer
@@ -47,10 +44,10 @@ FORGET = Operation(MemoryView, "DELETE")
 LIST = Operation(MemoriesView, "GET")
 GET = Operation(MemoryView, "GET")
 CHANGE = Operation(MemoryView, "PATCH")
-STORE = Operation(MessagesView, "POST")
-OPEN = Operation(SessionsView, "POST")
+STORE = Operation(message_api.MessagesView, "POST")
+OPEN = Operation(session_api.SessionsView, "POST")
 CONTEXT = Operation(ContextView, "POST")
-SESSIONS = Operation(SessionsView, "GET")
+SESSIONS = Operation(session_api.SessionsView, "GET")
 CARD = Operation(CardView, "GET")
 SAVE = Operation(DocumentView, "PUT")
 LOAD = Operation(DocumentView, "GET")
@@ -202,7 +199,7 @@ def update_memory(rest: Rest, given: Arguments) -> ToolResult:
     kept. It needs the scope read, too.
     """
     named = {name: given[name] for name in ("memory_id",) if name in given}
-    memory_id = checked_data(MemoryArguments, named)["memory_id"]
+    memory_id = serializers.checked_data(MemoryArguments, named)["memory_id"]
     changes = {name: value for name, value in given.items() if name != "memory_id"}
     return ToolResult(rest.call(CHANGE, body=changes, memory_id=memory_id).document)
 
@@ -272,13 +269,13 @@ def _active_session(rest: Rest, whatsapp_chat: str | None) -> str:
     if whatsapp_chat is None:
         caller = rest.caller()
         if not caller.is_bound:
-            raise refuse(EITHER)
+            raise errors.refuse(EITHER)
         whatsapp_chat = chat_or_own(caller, None)
     query = {"whatsapp_chat": whatsapp_chat, "status": "active", "limit": 1}
     found = rest.call(SESSIONS, query=query).document["results"]
     if not found:
         detail = f"{whatsapp_chat} has no active session. list_sessions tells which there are."
-        raise refuse(detail, code="not_found", attr="whatsapp_chat")
+        raise errors.refuse(detail, code="not_found", attr="whatsapp_chat")
     return str(found[0]["session_id"])
 
 

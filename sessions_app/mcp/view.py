@@ -16,14 +16,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memoryproject.foundation.oauth.grants import challenge, resource_of
-from memoryproject.foundation.rest_kit.authentication import (
-    RESOURCE,
-    TokenAuthentication,
-    require_caller,
-)
-from memoryproject.foundation.rest_kit.bodies import Json, RawJson
-from memoryproject.foundation.rest_kit.middleware import is_allowed_origin
-from memoryproject.foundation.rest_kit.views import ApiView
+from memoryproject.foundation.rest_kit import authentication, bodies, middleware, views
 from sessions_app.mcp.rest import Refused, Rest
 
 PARSE_ERROR, INVALID_REQUEST, INTERNAL_ERROR = -32700, -32600, -32603
@@ -43,12 +36,12 @@ class FromHere(BasePermission):
 
     def has_permission(self, request: Request, view: Any) -> bool:
         origin = request.headers.get("Origin")
-        if origin is not None and not (is_ours(origin) or is_allowed_origin(origin)):
+        if origin is not None and not (is_ours(origin) or middleware.is_allowed_origin(origin)):
             raise PermissionDenied(
                 "Pages of this Origin may not call: see CORS_ALLOWED_ORIGINS, BASE_URL, "
                 "ALLOWED_HOSTS."
             )
-        require_caller(request)
+        authentication.require_caller(request)
         return True
 
 
@@ -67,7 +60,7 @@ class Unnegotiated(DefaultContentNegotiation):
         return renderers[0], renderers[0].media_type
 
 
-class McpAuthentication(TokenAuthentication):
+class McpAuthentication(authentication.TokenAuthentication):
     """Also tells clients where to get a token."""
 
     def authenticate_header(self, request: Request) -> str:
@@ -77,21 +70,21 @@ class McpAuthentication(TokenAuthentication):
         return challenge(request._request, code=code)
 
 
-class McpView(ApiView):
+class McpView(views.ApiView):
     """The MCP endpoint. Tools have the throttles of the operations that they call."""
 
     http_method_names = ["post"]
     authentication_classes = [McpAuthentication]
     permission_classes = [FromHere]
     throttle_classes = ()
-    parser_classes = [RawJson]
-    renderer_classes = [Json]
+    parser_classes = [bodies.RawJson]
+    renderer_classes = [bodies.Json]
     content_negotiation_class = Unnegotiated
     schema = None
 
     def initialize_request(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Request:
         if settings.MCP_OAUTH:
-            request.META[RESOURCE] = resource_of(request)
+            request.META[authentication.RESOURCE] = resource_of(request)
         return super().initialize_request(request, *args, **kwargs)
 
     def post(self, request: Request) -> HttpResponseBase:
@@ -116,7 +109,7 @@ class McpView(ApiView):
         if self.caller.is_granted:
             _require_scope(request, message)
         secret = get_authorization_header(request).split()[1].decode("ascii")
-        rest = Rest(secret, request.META.get(RESOURCE, ""))
+        rest = Rest(secret, request.META.get(authentication.RESOURCE, ""))
         answer = exchange(server_for(rest, self.caller), headers, request.data.encode())
         passed_on = {
             name: value for name, value in answer.headers.items() if name not in NOT_PASSED_ON
@@ -149,7 +142,7 @@ def _require_scope(request: Request, message: dict[str, Any]) -> None:
     name = message.get("params", {}).get("name")
     if message.get("method") != "tools/call" or not isinstance(name, str) or name not in TOOLS:
         return
-    scopes, needed = require_caller(request).scopes, TOOLS[name].operation.scope
+    scopes, needed = authentication.require_caller(request).scopes, TOOLS[name].operation.scope
     if needed in scopes:
         return
     refusal = PermissionDenied(f"The token lacks the scope {needed}.")

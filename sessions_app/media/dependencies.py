@@ -9,10 +9,8 @@ from django.conf import settings
 from django.db import transaction
 
 from memoryproject.foundation.integrations.configured import configured_providers
+from memoryproject.foundation.integrations.media_storage import storage_choice
 from memoryproject.foundation.integrations.media_storage.base import MediaStorageError
-from memoryproject.foundation.integrations.media_storage.storage_choice import (
-    configured_media_storage,
-)
 from memoryproject.foundation.process.jobs import enqueue
 from sessions_app.media import fetch
 from sessions_app.models import MediaFile, Message
@@ -28,7 +26,7 @@ def build_media_dependencies() -> fetch.MediaDependencies:
     """Build what fetching and keeping the files of messages depends on."""
     return fetch.MediaDependencies(
         providers=configured_providers(),
-        storage=configured_media_storage(),
+        storage=storage_choice.configured_media_storage(),
         max_bytes=settings.MEDIA_MAX_MB * MB,
         quota=build_media_quota(),
     )
@@ -84,7 +82,7 @@ def remove_after_commit() -> None:
 
 
 def _ordered_media_remove_soon() -> None:
-    if configured_media_storage().is_remote:
+    if storage_choice.configured_media_storage().is_remote:
         _media_remove_enqueue()
     else:
         ordered_media_remove()
@@ -99,7 +97,7 @@ def ordered_media_remove(*, receipt_id: UUID | None = None, seconds: float | Non
 
     ``receipt_id``, ``seconds``: see ``ordered_files_remove``.
     """
-    storage = configured_media_storage()
+    storage = storage_choice.configured_media_storage()
     try:
         return fetch.ordered_files_remove(storage, receipt_id=receipt_id, seconds=seconds)
     except OSError as error:
@@ -112,7 +110,7 @@ def old_media_drop(now: datetime) -> int:
 
     Where the storage doesn't answer, the next run does it.
     """
-    storage = configured_media_storage()
+    storage = storage_choice.configured_media_storage()
     # What staff attach is kept for a day in any case: within it, it is sent.
     kept = timedelta(days=max(settings.MEDIA_RETENTION_DAYS, 1))
     try:

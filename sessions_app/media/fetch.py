@@ -24,8 +24,7 @@ from memoryproject.foundation.integrations.whatsapp.events import Media
 from memoryproject.foundation.leases import Lease, LeaseLostError
 from memoryproject.foundation.text.uuids import is_canonical_uuid
 from sessions_app.media.outgoing_types import HEAD, type_of
-from sessions_app.models import Chat, MediaFile, Message, Turn
-from sessions_app.models.stored_media import MediaState
+from sessions_app.models import Chat, MediaFile, MediaState, Message, Turn
 
 KINDS = ("image", "video", "audio", "voice", "document", "sticker")
 ROWS_AT_ONCE = 500
@@ -285,26 +284,13 @@ def _download(
     provider.fetch_media(
         media=Media(**known),
         provider_message_id=message.provider_message_id or "",
-        chat=_recipient(message.chat, message.number_id),
+        chat=Recipient.at(message.chat.whatsapp_chat, message.number_id),
         into=file,
         max_bytes=max_bytes,
     )
 
 
 _FIELDS = frozenset(Media.__dataclass_fields__)
-
-
-def _recipient(chat: Chat, by_number: str) -> Recipient:
-    """Return the chat in which the provider looks for the message."""
-    address = chat.whatsapp_chat
-    number, _, domain = address.partition("@")
-    return Recipient(
-        address,
-        phone=number if domain == "c.us" and number.isdigit() else None,
-        bsuid=number if domain == "bsuid" else None,
-        group_id=number if chat.is_group else None,
-        by_number=by_number,
-    )
 
 
 def _keep(

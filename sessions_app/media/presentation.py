@@ -17,15 +17,11 @@ from django.views.decorators.http import require_safe
 from memoryproject.foundation.admin_kit.staff_pages import rights_required
 from memoryproject.foundation.audit.audit_events import staff_read_record
 from memoryproject.foundation.errors.stored_errors import ErrorText, translate_error
+from memoryproject.foundation.integrations.media_storage import storage_choice
 from memoryproject.foundation.integrations.media_storage.base import MediaStorage, MediaStorageError
-from memoryproject.foundation.integrations.media_storage.storage_choice import (
-    configured_media_storage,
-)
 from sessions_app.limits.intake import REASONS
-from sessions_app.media.fetch import CHAT_FULL, TOTAL_FULL, media_name
-from sessions_app.media.outgoing_types import is_shown
-from sessions_app.models import MediaFile
-from sessions_app.models.stored_media import MediaState
+from sessions_app.media import fetch, outgoing_types
+from sessions_app.models import MediaFile, MediaState
 
 logger = logging.getLogger(__name__)
 
@@ -52,7 +48,7 @@ def media_page(request: HttpRequest, message_id: UUID) -> HttpResponseBase:
         return render(request, "503_media.html", status=503)
     page["Content-Type"] = row.content_type
     name = str(row.message.media.get("filename") or row.pk)
-    disposition = content_disposition_header(not is_shown(row.content_type), name)
+    disposition = content_disposition_header(not outgoing_types.is_shown(row.content_type), name)
     page["Content-Disposition"] = disposition or "attachment"
     page["Accept-Ranges"] = "bytes"
     page["X-Content-Type-Options"] = "nosniff"
@@ -69,7 +65,7 @@ def _whole_or_range(request: HttpRequest, row: MediaFile) -> HttpResponseBase:
     first, last = (0, row.size - 1) if is_whole or span is None else _bounds(span, row.size)
     if first > last and not is_whole:
         return HttpResponse(status=416, headers={"Content-Range": f"bytes */{row.size}"})
-    storage, name = configured_media_storage(), media_name(row.pk)
+    storage, name = storage_choice.configured_media_storage(), fetch.media_name(row.pk)
     if not storage.has(name):
         raise FileNotFoundError(name)
     page = StreamingHttpResponse(
@@ -134,7 +130,7 @@ def shown_media_of(row: MediaFile) -> ShownMedia:
         "type": _("Files of this type aren't kept."),
         "gone": _("WhatsApp no longer has the file."),
         "too_old": _("The file was not kept: the message came too late to be answered."),
-        CHAT_FULL: _("The file was not kept: the storage limit of this chat is reached."),
-        TOTAL_FULL: _("The file was not kept: the storage limit of all files is reached."),
+        fetch.CHAT_FULL: _("The file was not kept: the storage limit of this chat is reached."),
+        fetch.TOTAL_FULL: _("The file was not kept: the storage limit of all files is reached."),
     }
     return ShownMedia("", words=words.get(row.error_code) or _("The file could not be fetched."))

@@ -1,6 +1,7 @@
 """Merge two chats that turn out to belong to one person."""
 
 import logging
+from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass
 from typing import Any
@@ -25,13 +26,10 @@ from memoryproject.foundation.audit.audit_events import (
 from memoryproject.foundation.bound_chats import bound_to, rebind
 from memoryproject.foundation.outgoing_webhooks.deliveries import deliveries_move
 from memoryproject.foundation.staff_notices import notices_move
-from sessions_app.conversations.chat_addresses import addresses_lock
-from sessions_app.conversations.epochs import Held, Scopes, chat_scope, forgetting_begin
-from sessions_app.conversations.session_lifecycle import activity_recount, session_end
+from sessions_app.conversations import chat_addresses, epochs, session_lifecycle
 from sessions_app.history.chat_memory import ChatMemoryService
 from sessions_app.inbox.read_markers import later_assignment, review_move
-from sessions_app.limits.answer_limits import usage_merge
-from sessions_app.limits.figures import access_join, access_merge
+from sessions_app.limits import answer_limits, figures
 from sessions_app.merging.merge_record import BOUND, record_begin, record_end
 from sessions_app.merging.portion import COUNTED, ContactSide, side_read
 from sessions_app.models import (
@@ -50,7 +48,7 @@ from sessions_app.models import (
     Turn,
 )
 from sessions_app.models.sessions import SessionStatus
-from sessions_app.models.turn_states import turns_restart
+from sessions_app.models.turns import turns_restart
 from sessions_app.turns.facade import longest_pause, pauses_merge
 
 logger = logging.getLogger(__name__)
@@ -102,7 +100,7 @@ def chat_merge(one: Chat, other: Chat, *, by_staff: bool = False) -> Chat:
     for name, value in main.items():
         setattr(old, name, value)
     old.save()
-    activity_recount(chat_ids=[old.pk])
+    session_lifecycle.activity_recount(chat_ids=[old.pk])
     logger.info("A chat was merged into %s: one person.", old.id)
     return old
 
@@ -113,7 +111,7 @@ def _end_older_session(old: Chat, young: Chat) -> None:
         chat__in=[old, young], status=SessionStatus.ACTIVE
     )
     for session in active.order_by("-last_active", "-created_at")[1:]:
-        session_end(session=session, at=timezone.now())
+        session_lifecycle.session_end(session=session, at=timezone.now())
 
 
 def _rows_move(old: Chat, young: Chat) -> None:
@@ -134,8 +132,8 @@ def _rows_move(old: Chat, young: Chat) -> None:
         model._default_manager.filter(chat=young).update(chat=old)
     ForgetReceipt.objects.filter(chat_id=young.pk).update(chat_id=old.pk)
     pauses_merge(old=old, young=young, now=timezone.now())
-    access_merge(old=old, young=young)
-    usage_merge(old=old, young=young)
+    figures.access_merge(old=old, young=young)
+    answer_limits.usage_merge(old=old, young=young)
     # Before its memories: endpoints that were notified of the younger chat are notified that they
     # moved.
     for bound in BOUND.values():
@@ -264,7 +262,7 @@ def _merged(kept: ContactSide, gone: ContactSide, facts: int, documents: int) ->
 def _access(kept: ContactSide, gone: ContactSide) -> ChatAccess:
     joined = copy(kept.access) if kept.access else ChatAccess(chat=kept.chat)
     if gone.access is not None:
-        access_join(joined, gone.access)
+        figures.access_join(joined, gone.access)
     return joined
 
 
@@ -288,7 +286,9 @@ def contacts_merge(
             raise SeenChangedError(_("Something of these contacts changed meanwhile. Look again."))
         if name and name not in preview.names:
             raise MergeError(_("Neither of the two has this name."))
-        _audit(preview, actor)
+        counts = {name: preview.gone.counts[name] for name in ("sessions", "messages")}
+        sides = {"into": preview.kept.chat.pk, "took": preview.gone.chat.pk}
+        audit_both("chat.merge", actor, sides, **counts)
         record = record_begin(kept=preview.kept.chat, gone=preview.gone.chat, by=actor.name)
         merged = chat_merge(preview.kept.chat, preview.gone.chat, by_staff=True)
         merged.staff_name = "" if name == merged.client_name else name
@@ -299,12 +299,12 @@ def contacts_merge(
     return merged
 
 
-def contacts_hold(chats: list[UUID]) -> Held:
+def contacts_hold(chats: list[UUID]) -> epochs.Held:
     """Lock the scopes and the addresses of these chats, in the order of locks."""
-    held = forgetting_begin(Scopes(names=frozenset(map(chat_scope, chats))))
+    held = epochs.forgetting_begin(epochs.Scopes(names=frozenset(map(epochs.chat_scope, chats))))
     known = ChatAddress.objects.filter(chat__in=chats).values_list("address", flat=True)
     names = Chat.objects.filter(pk__in=chats).values_list("whatsapp_chat", flat=True)
-    addresses_lock([*known, *names])
+    chat_addresses.addresses_lock([*known, *names])
     return held
 
 
@@ -317,16 +317,14 @@ def chats_locked(*keys: UUID) -> list[Chat]:
     return [found[key] for key in keys]
 
 
-def _audit(preview: MergePreview, actor: Actor) -> None:
-    """Record the merge in the trails of both, each with the pseudonym of the other."""
-    kept, gone = preview.kept.chat.pk, preview.gone.chat.pk
-    names = pseudonyms_for(key=audit_key(), chat_ids=[kept, gone])
-    counts = {
-        "sessions": preview.gone.counts["sessions"],
-        "messages": preview.gone.counts["messages"],
-    }
-    events = [
-        Event("chat.merge", actor, "chat", kept, details={"took": names[gone], **counts}),
-        Event("chat.merge", actor, "chat", gone, details={"into": names[kept], **counts}),
-    ]
-    audit_record_many(events=events)
+def audit_both(action: str, actor: Actor, sides: Mapping[str, UUID], **details: object) -> None:
+    """Record a merge or a split in the trails of both, each with the pseudonym of the other.
+
+    ``sides``: the two chats, each by the word under which it stands in the other's trail.
+    """
+    names = pseudonyms_for(key=audit_key(), chat_ids=[*sides.values()])
+    (one, kept), (other, gone) = sides.items()
+    pairs = ((kept, {other: names[gone]}), (gone, {one: names[kept]}))
+    audit_record_many(
+        events=[Event(action, actor, "chat", key, details={**of, **details}) for key, of in pairs]
+    )

@@ -70,7 +70,7 @@ RUN = ("rule", "event", "did", "at")
 def record_begin(*, kept: Chat, gone: Chat, by: str) -> ContactMerge:
     """Return the record of a merge, unsaved, before anything is moved."""
     key = gone.pk
-    sessions = ChatSession.objects.filter(chat=key)
+    of_gone = RuleRun.objects.filter(chat=key)
     return ContactMerge(
         chat=kept,
         gone_id=key,
@@ -79,23 +79,21 @@ def record_begin(*, kept: Chat, gone: Chat, by: str) -> ContactMerge:
         gone=columns_of(gone, CHAT),
         kept=columns_of(kept, CHAT),
         rows={
-            "sessions": _texts(sessions.values_list("pk", flat=True)),
+            "sessions": _ids(ChatSession.objects.filter(chat=key)),
             # Where memory is off, answers belong to no session.
             "turns": _keys(Turn.objects.filter(chat=key, session=None)),
-            "memories": _texts(Memory.objects.filter(chat_id=key).values_list("pk", flat=True)),
+            "memories": _ids(Memory.objects.filter(chat_id=key)),
             "in_force": _in_force(key),
             "unpinned": _in_force(kept.pk, pinned=False),
             "files": same_files_record(from_chat=key, to_chat=kept.pk),
-            "documents": _texts(
-                SourceDocument.objects.filter(chat_id=key).values_list("pk", flat=True)
-            ),
-            "notes": _texts(Note.objects.filter(chat=key).values_list("pk", flat=True)),
+            "documents": _ids(SourceDocument.objects.filter(chat_id=key)),
+            "notes": _ids(Note.objects.filter(chat=key)),
             "bookmarks": list(
                 Bookmark.objects.filter(chat=key, message=None).values_list("user_id", flat=True)
             ),
             "addresses": _keys(ChatAddress.objects.filter(chat=key)),
             "receipts": _keys(ForgetReceipt.objects.filter(chat_id=key)),
-            "merges": _texts(ContactMerge.objects.filter(chat=key).values_list("pk", flat=True)),
+            "merges": _ids(ContactMerge.objects.filter(chat=key)),
             "people": person_keys(key),
             **{
                 name: {"kept": bound_to(model, kept.pk), "gone": bound_to(model, key)}
@@ -104,15 +102,13 @@ def record_begin(*, kept: Chat, gone: Chat, by: str) -> ContactMerge:
             "labels": {"kept": labels_read(kept.pk), "gone": labels_read(key)},
             "states": {"kept": states_read(kept.pk), "gone": states_read(key)},
             "usage": [columns_of(day, USAGE) for day in UsageDay.objects.filter(chat=key)],
-            "runs": [columns_of(run, RUN) for run in RuleRun.objects.filter(chat=key)],
+            "runs": [columns_of(run, RUN) for run in of_gone],
             # What rules did for both stays with both.
-            "runs_of_both": _keys(RuleRun.objects.filter(chat=kept, event__in=_events(key))),
+            "runs_of_both": _keys(
+                RuleRun.objects.filter(chat=kept, event__in=of_gone.values("event"))
+            ),
         },
     )
-
-
-def _events(chat_id: UUID) -> Any:
-    return RuleRun.objects.filter(chat=chat_id).values("event")
 
 
 def record_end(record: ContactMerge, merged: Chat) -> None:
@@ -127,17 +123,16 @@ def record_end(record: ContactMerge, merged: Chat) -> None:
     record.rows["joined"] = {str(memory.pk): str(memory.superseded_by_id) for memory in joined}
     others = set(record.rows["joined"].values()) & set(record.rows.pop("unpinned"))
     pinned = Memory.objects.filter(pk__in=others, pinned=True)
-    record.rows["pinned"] = _texts(pinned.values_list("pk", flat=True))
+    record.rows["pinned"] = _ids(pinned)
     record.save()
 
 
 def _in_force(chat_id: UUID, **which: Any) -> list[str]:
-    active = Memory.objects.filter(chat_id=chat_id, status=MemoryStatus.ACTIVE, **which)
-    return _texts(active.values_list("pk", flat=True))
+    return _ids(Memory.objects.filter(chat_id=chat_id, status=MemoryStatus.ACTIVE, **which))
 
 
-def _texts(keys: Any) -> list[str]:
-    return [str(key) for key in keys]
+def _ids(rows: Any) -> list[str]:
+    return [str(key) for key in rows.values_list("pk", flat=True)]
 
 
 def _keys(rows: Any) -> list[int]:

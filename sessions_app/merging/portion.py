@@ -15,24 +15,9 @@ from django.db.models import Count, Q, QuerySet
 
 from cards_app.models import MemoryCard
 from memories_app.models import Memory, MemoryStatus, SourceDocument
+from sessions_app import models
 from sessions_app.history.chat_memory import ChatMemoryService
 from sessions_app.inbox.read_markers import later_assignment
-from sessions_app.models import (
-    Assignment,
-    Chat,
-    ChatAccess,
-    ChatActivity,
-    ChatAddress,
-    ChatPause,
-    ChatSession,
-    ContactMerge,
-    Label,
-    Message,
-    Note,
-    Turn,
-)
-from sessions_app.models.messages import Role
-from sessions_app.models.sessions import SessionStatus
 
 
 @dataclass(frozen=True)
@@ -44,7 +29,7 @@ class Portion:
     session.
     """
 
-    addresses: Sequence[ChatAddress]
+    addresses: Sequence[models.ChatAddress]
     sessions: Collection[UUID] = ()
     taken_from: Collection[UUID] = ()
     taken: Collection[UUID] = ()
@@ -60,14 +45,16 @@ class Portion:
         """Return the sessions in which both wrote."""
         return sorted({*self.taken_from, *self.left_in})
 
-    def messages(self) -> QuerySet[Message]:
+    def messages(self) -> QuerySet[models.Message]:
         """Return the messages that go."""
-        whole = Message.objects.filter(session__in=self.sessions).exclude(pk__in=self.left)
-        return whole | Message.objects.filter(pk__in=self.taken)
+        whole = models.Message.objects.filter(session__in=self.sessions).exclude(pk__in=self.left)
+        return whole | models.Message.objects.filter(pk__in=self.taken)
 
 
 def portion_of(
-    chat: Chat, addresses: Sequence[ChatAddress], record: ContactMerge | None = None
+    chat: models.Chat,
+    addresses: Sequence[models.ChatAddress],
+    record: models.ContactMerge | None = None,
 ) -> Portion:
     """Return what goes with these addresses. ``record``: the merge that is undone."""
     theirs = {link.address for link in addresses}
@@ -83,7 +70,7 @@ def portion_of(
     rows = record.rows if record else {}
     memories = Memory.objects.filter(chat_id=chat.pk)
     documents = SourceDocument.objects.filter(chat_id=chat.pk)
-    notes = Note.objects.filter(chat=chat)
+    notes = models.Note.objects.filter(chat=chat)
     own = documents.filter(Q(pk__in=rows.get("documents", ())) | Q(source_message_id__in=messages))
     files = set(own.values_list("pk", flat=True))
     learned = Q(pk__in=rows.get("memories", ())) | Q(source_message_id__in=messages)
@@ -101,14 +88,14 @@ def portion_of(
 
 
 def _sessions(
-    chat: Chat, theirs: Collection[str], others: Collection[str], came: Collection[UUID]
+    chat: models.Chat, theirs: Collection[str], others: Collection[str], came: Collection[UUID]
 ) -> tuple[set[UUID], set[UUID], set[UUID]]:
     """Return the sessions that go whole, those of which a part goes, and of which a part stays.
 
     ``came``: those that a merge brought along: they go with what has no address in them.
     """
-    by_person = Q(messages__role=Role.USER)
-    counted = ChatSession.objects.filter(chat=chat).annotate(
+    by_person = Q(messages__role=models.Role.USER)
+    counted = models.ChatSession.objects.filter(chat=chat).annotate(
         theirs=Count("messages", filter=by_person & Q(messages__sender__in=theirs)),
         others=Count("messages", filter=by_person & Q(messages__sender__in=others)),
     )
@@ -125,16 +112,16 @@ def _sessions(
 
 def _with_answers(where: Q, senders: Collection[str]) -> set[UUID]:
     """Return the messages from and to these addresses, with the answers to them."""
-    written = Message.objects.filter(where, role=Role.USER, sender__in=senders)
+    written = models.Message.objects.filter(where, role=models.Role.USER, sender__in=senders)
     keys = set(written.values_list("pk", flat=True))
-    answers = Message.objects.filter(where).filter(
-        Q(answers__in=keys) | Q(answers=None, role=Role.ASSISTANT, recipient__in=senders)
+    answers = models.Message.objects.filter(where).filter(
+        Q(answers__in=keys) | Q(answers=None, role=models.Role.ASSISTANT, recipient__in=senders)
     )
     return keys | set(answers.values_list("pk", flat=True))
 
 
-def _turns(chat: Chat, keys: Collection[int]) -> set[int]:
-    turns = Turn.objects.filter(chat=chat, session=None, pk__in=keys)
+def _turns(chat: models.Chat, keys: Collection[int]) -> set[int]:
+    turns = models.Turn.objects.filter(chat=chat, session=None, pk__in=keys)
     return set(turns.values_list("pk", flat=True))
 
 
@@ -150,16 +137,16 @@ class ContactSide:
     ``role``: client or godfather. ``talking``: its session is active.
     """
 
-    chat: Chat
-    addresses: Sequence[ChatAddress]
+    chat: models.Chat
+    addresses: Sequence[models.ChatAddress]
     counts: dict[str, int]
     role: str
     last_at: datetime | None = None
     talking: bool = False
-    labels: Sequence[Label] = field(default=())
-    assignment: Assignment | None = None
-    pause: ChatPause | None = None
-    access: ChatAccess | None = None
+    labels: Sequence[models.Label] = field(default=())
+    assignment: models.Assignment | None = None
+    pause: models.ChatPause | None = None
+    access: models.ChatAccess | None = None
 
     @property
     def names(self) -> list[str]:
@@ -182,30 +169,30 @@ class ContactSide:
         ]
 
 
-def side_read(chat: Chat, *, chat_memory: ChatMemoryService) -> ContactSide:
+def side_read(chat: models.Chat, *, chat_memory: ChatMemoryService) -> ContactSide:
     """Return what the contact holds now."""
     addresses = list(chat.addresses.all())
     current = [link.address for link in addresses if link.left_at is None]
     key = chat.pk
     memories = Memory.objects.filter(chat_id=key).exclude(status=MemoryStatus.SUPERSEDED)
-    sessions = ChatSession.objects.filter(chat=key)
-    activity = ChatActivity.objects.filter(chat=key).first()
+    sessions = models.ChatSession.objects.filter(chat=key)
+    activity = models.ChatActivity.objects.filter(chat=key).first()
     return ContactSide(
         chat=chat,
         addresses=addresses,
         counts={
             "sessions": sessions.count(),
-            "messages": Message.objects.filter(chat=key).count(),
+            "messages": models.Message.objects.filter(chat=key).count(),
             "memories": memories.count(),
             "documents": SourceDocument.objects.filter(chat_id=key).count(),
             "cards": MemoryCard.objects.filter(chat_id=key).count(),
-            "notes": Note.objects.filter(chat=key).count(),
+            "notes": models.Note.objects.filter(chat=key).count(),
         },
         role=chat_memory.role_in(chat, addresses=current),
         last_at=activity.last_at if activity else None,
-        talking=sessions.filter(status=SessionStatus.ACTIVE).exists(),
-        labels=list(Label.objects.filter(chat_labels__chat=key)),
+        talking=sessions.filter(status=models.SessionStatus.ACTIVE).exists(),
+        labels=list(models.Label.objects.filter(chat_labels__chat=key)),
         assignment=later_assignment(key),
-        pause=ChatPause.objects.filter(chat=key).first(),
-        access=ChatAccess.objects.filter(chat=key).first(),
+        pause=models.ChatPause.objects.filter(chat=key).first(),
+        access=models.ChatAccess.objects.filter(chat=key).first(),
     )

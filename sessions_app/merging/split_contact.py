@@ -15,20 +15,9 @@ from memories_app.documents.document_store import shown_name
 from memories_app.models import Memory, MemoryStatus
 from memories_app.store.same_files import SameFile, memories_give, same_files_restore
 from memoryproject.foundation.admin_kit.stamped_form import digest_of
-from memoryproject.foundation.audit.audit_events import (
-    Actor,
-    Event,
-    audit_key,
-    audit_record_many,
-    pseudonyms_for,
-)
+from memoryproject.foundation.audit.audit_events import Actor
 from sessions_app.conversations.session_lifecycle import activity_recount, cards_outdate
-from sessions_app.merging.merge_chats import (
-    MergeError,
-    SeenChangedError,
-    chats_locked,
-    contacts_hold,
-)
+from sessions_app.merging import merge_chats
 from sessions_app.merging.merge_record import chat_bring_back, sides_restore
 from sessions_app.merging.portion import Portion, portion_of
 from sessions_app.models import (
@@ -48,7 +37,7 @@ from sessions_app.models import (
 from sessions_app.models.messages import Role
 from sessions_app.models.review import UpTo
 from sessions_app.models.sessions import SessionStatus
-from sessions_app.models.turn_states import turns_restart
+from sessions_app.models.turns import turns_restart
 from sessions_app.summaries.summary_store import summaries_retract
 from sessions_app.turns.facade import sent_document_name
 
@@ -135,8 +124,8 @@ def contact_split(
     new = uuid4()
     with transaction.atomic():
         merged = ContactMerge.objects.filter(chat=chat_id).values_list("gone_id", flat=True)
-        held = contacts_hold([chat_id, new, *merged])
-        (chat,) = chats_locked(chat_id)
+        held = merge_chats.contacts_hold([chat_id, new, *merged])
+        (chat,) = merge_chats.chats_locked(chat_id)
         preview = split_preview(chat, keys)
         key = preview.record.gone_id if preview.record else new
         gone = _split(preview, seen, actor, key=key, name=name)
@@ -152,12 +141,14 @@ def merge_undo(*, merge_id: UUID, seen: str, actor: Actor) -> Chat:
     with transaction.atomic():
         known = ContactMerge.objects.filter(pk=merge_id).values_list("chat_id", "gone_id").first()
         if known is None:
-            raise MergeError(_("This merge was undone already."))
-        held = contacts_hold(list(known))
-        (chat,) = chats_locked(known[0])
+            raise merge_chats.MergeError(_("This merge was undone already."))
+        held = merge_chats.contacts_hold(list(known))
+        (chat,) = merge_chats.chats_locked(known[0])
         record = ContactMerge.objects.filter(pk=merge_id, chat=chat).first()
         if record is None:
-            raise SeenChangedError(_("Something of this contact changed meanwhile. Look again."))
+            raise merge_chats.SeenChangedError(
+                _("Something of this contact changed meanwhile. Look again.")
+            )
         gone = _split(undo_preview(record), seen, actor, key=record.gone_id)
         held.count()
     return gone
@@ -175,11 +166,11 @@ def _preview(
     kept = {link.pk for link in chosen}
     staying = [link for link in chat.addresses.all() if link.pk not in kept]
     if chat.is_group:
-        raise MergeError(_("A group has one address."))
+        raise merge_chats.MergeError(_("A group has one address."))
     if not chosen:
-        raise MergeError(_("Choose an address that is to be a contact of its own."))
+        raise merge_chats.MergeError(_("Choose an address that is to be a contact of its own."))
     if not staying:
-        raise MergeError(_("One address must stay with the contact."))
+        raise merge_chats.MergeError(_("One address must stay with the contact."))
     portion = portion_of(chat, chosen, record)
     listed = Memory.objects.filter(pk__in=portion.memories)
     return SplitPreview(
@@ -194,7 +185,9 @@ def _preview(
 
 def _split(preview: SplitPreview, seen: str, actor: Actor, *, key: UUID, name: str = "") -> Chat:
     if preview.seen != seen:
-        raise SeenChangedError(_("Something of this contact changed meanwhile. Look again."))
+        raise merge_chats.SeenChangedError(
+            _("Something of this contact changed meanwhile. Look again.")
+        )
     now = timezone.now()
     chat, record = preview.chat, preview.record
     gone = chat_bring_back(preview.portion.addresses, kept=chat, key=key, record=record)
@@ -204,26 +197,17 @@ def _split(preview: SplitPreview, seen: str, actor: Actor, *, key: UUID, name: s
     portion_move(preview.portion, kept=chat, gone=gone, record=record, now=now)
     sides_restore(kept=chat, gone=gone, record=record)
     activity_recount(chat_ids=[chat.pk, gone.pk])
-    _audit(preview, gone, actor)
+    merge_chats.audit_both(
+        "chat.split",
+        actor,
+        {"from": chat.pk, "gave": gone.pk},
+        sessions=len(preview.portion.sessions),
+        messages=preview.messages,
+        undone=record is not None,
+    )
     if record is not None:
         record.delete()
     return gone
-
-
-def _audit(preview: SplitPreview, gone: Chat, actor: Actor) -> None:
-    """Record the split in the trails of both, each with the pseudonym of the other."""
-    kept = preview.chat.pk
-    names = pseudonyms_for(key=audit_key(), chat_ids=[kept, gone.pk])
-    details = {
-        "sessions": len(preview.portion.sessions),
-        "messages": preview.messages,
-        "undone": preview.record is not None,
-    }
-    events = [
-        Event("chat.split", actor, "chat", kept, details={"gave": names[gone.pk], **details}),
-        Event("chat.split", actor, "chat", gone.pk, details={"from": names[kept], **details}),
-    ]
-    audit_record_many(events=events)
 
 
 # Move the rows that go with addresses that are split off.

@@ -1,11 +1,19 @@
 """Chats, sessions, messages, turns and provider deliveries."""
 
-from sessions_app.models.chat_rules import ChatMark, Rule, RuleRun
-from sessions_app.models.chats import Chat, ChatActivity, ChatAddress, ContactMerge, OwnAddress
-from sessions_app.models.deliveries import InboundDelivery, OutboundPart
+from sessions_app.models.chats import (
+    CLIENT,
+    GODFATHER,
+    Chat,
+    ChatActivity,
+    ChatAddress,
+    ContactMerge,
+    OwnAddress,
+    Provider,
+)
+from sessions_app.models.deliveries import InboundDelivery, OutboundPart, PartState
 from sessions_app.models.jobs import Job, JobKind, JobPart, JobState
-from sessions_app.models.limits import ChatAccess, UsageDay
-from sessions_app.models.messages import Message, MessageEmbedding
+from sessions_app.models.limits import ChatAccess, Standing, UsageDay
+from sessions_app.models.messages import DeliveryStatus, Message, MessageEmbedding, Role
 from sessions_app.models.profile import AssistantProfile, OpeningHours, StoredSetting
 from sessions_app.models.receipts import (
     ForgetEpoch,
@@ -18,17 +26,28 @@ from sessions_app.models.review import (
     Assignment,
     Bookmark,
     ChatLabel,
+    ChatMark,
     Label,
     Note,
     ReadMark,
     ReviewedMark,
+    Rule,
+    RuleRun,
     SavedFilter,
     Snooze,
 )
-from sessions_app.models.sessions import CardWork, ChatSession, Evidence, SessionOutcome, Verdict
-from sessions_app.models.stored_media import MediaFile
+from sessions_app.models.sessions import (
+    CardWork,
+    ChatSession,
+    Evidence,
+    SessionOutcome,
+    SessionStatus,
+    Verdict,
+)
 from sessions_app.models.summaries import (
     ExtractionWork,
+    MediaFile,
+    MediaState,
     SummarizationMetadata,
     SummaryWork,
     TranscriptBatch,
@@ -42,4 +61,4 @@ from sessions_app.models.trials import (
     CheckQuestion,
     RatingReason,
 )
-from sessions_app.models.turns import Turn, TurnReplay
+from sessions_app.models.turns import WAITING_STATES, Outcome, Turn, TurnReplay, TurnState

@@ -14,8 +14,7 @@ from django.db.models.functions import Reverse
 from django.utils.translation import gettext_lazy as _
 
 from memoryproject.foundation.audit.audit_events import Actor
-from memoryproject.foundation.integrations.whatsapp.registry import numbers_if_several
-from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import address_forms
+from memoryproject.foundation.integrations.whatsapp import registry, whatsapp_chats
 from memoryproject.foundation.text.phone_numbers import number_shown
 
 # Unicode isolates: the text up to POP runs in the direction of its first letter, or from the
@@ -129,7 +128,7 @@ class Chat(models.Model):
     @property
     def our_number(self) -> str:
         """Return the id of our number that was last in contact; "" where there is only one."""
-        return self.number_id if self.number_id in numbers_if_several() else ""
+        return self.number_id if self.number_id in registry.numbers_if_several() else ""
 
     @property
     def shown_name(self) -> str:
@@ -246,7 +245,7 @@ def user_role(*, addresses: Collection[str], is_group: bool, godfather: Collecti
     """
     if is_group:
         return CLIENT
-    forms = (form for address in addresses for form in address_forms(address))
+    forms = (form for address in addresses for form in whatsapp_chats.address_forms(address))
     return GODFATHER if any(form in godfather for form in forms) else CLIENT
 
 

@@ -15,7 +15,7 @@ from memoryproject.foundation.choices import known
 from memoryproject.foundation.errors.stored_errors import ErrorField
 from memoryproject.foundation.leases import LeasedWork
 from memoryproject.foundation.text.uuids import iso_utc
-from sessions_app.models.stored_media import MediaFile, MediaState
+from sessions_app.models.summaries import MediaFile, MediaState
 
 # Files of messages are counted in ``swept`` under this name, next to the tables' rows.
 MEDIA_FILES = "media files"

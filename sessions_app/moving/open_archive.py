@@ -25,7 +25,7 @@ from sessions_app.media.fetch import media_name
 from sessions_app.memories.transfer import memories_export
 from sessions_app.models import Chat, MediaFile, Message
 from sessions_app.models.messages import AUTHOR, Role
-from sessions_app.models.stored_media import MediaState
+from sessions_app.models.summaries import MediaState
 from sessions_app.moving.records import Found, Known, MoveError, Options, Skipped, moment, said
 from sessions_app.moving.sources import Source
 

@@ -43,7 +43,7 @@ from sessions_app.models import (
     Message,
 )
 from sessions_app.models.messages import Role
-from sessions_app.models.stored_media import MediaState
+from sessions_app.models.summaries import MediaState
 from sessions_app.moving.records import (
     ARCHIVE,
     CONSOLE,

@@ -11,42 +11,20 @@ from uuid import uuid4
 from django.db import transaction
 from django.utils import timezone
 
-from memoryproject.foundation.integrations.llm.base import (
-    ChatMessage,
-    ChatRequest,
-    Completion,
-    OfflineChatModel,
-)
-from memoryproject.foundation.integrations.llm.reading import EndedBeforeTextError, read_answer
+from memoryproject.foundation.integrations.llm import base as llm, reading
 from memoryproject.foundation.integrations.retry import AttemptFailed
-from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
-    EXTERNAL_DOMAIN,
-    outside_chat,
-)
+from memoryproject.foundation.integrations.whatsapp import whatsapp_chats
 from memoryproject.foundation.rest_kit.authentication import Caller
 from memoryproject.foundation.text.characters import storable
-from sessions_app.conversations import epochs
-from sessions_app.conversations.message_store import (
-    MAX_MESSAGES,
-    ChatForm,
-    NewMessage,
-    form_size,
-    text_of_parts,
-)
+from sessions_app.conversations import epochs, message_store
 from sessions_app.extraction.dependencies import enqueue_learning, is_learning_enabled
+from sessions_app.inbound import facade as inbound
 from sessions_app.inbound.dependencies import build_intake_rules
-from sessions_app.inbound.facade import (
-    MemoryDisabledError,
-    exchange_record,
-    messages_learn,
-    session_open_in,
-)
 from sessions_app.limits.answer_limits import MeteredChatModel, access_check
-from sessions_app.models import Chat, ChatSession, Turn
-from sessions_app.models.chats import CLIENT, GODFATHER
-from sessions_app.models.messages import Role
+from sessions_app.models import CLIENT, GODFATHER, Chat, ChatSession, Role, Turn
 from sessions_app.presentation.access import check_chat, speaker_of
 from sessions_app.presentation.message_forms import MAX_CONTENT, ROLES
+from sessions_app.proxy import responses
 from sessions_app.turns.dependencies import build_turn_dependencies
 from sessions_app.turns.facade import memory_beside
 
@@ -83,16 +61,16 @@ class Exchange:
 
         Raises NotFound for a chat out of reach, LimitReachedError, and database errors.
         """
-        whatsapp_chat = outside_chat(name)
+        whatsapp_chat = whatsapp_chats.outside_chat(name)
         check_chat(caller, whatsapp_chat)
         exchange = cls(caller, given, model, sent=[dict(each) for each in given])
         now = timezone.now()
         rules = build_intake_rules()
         try:
-            session, _ = session_open_in(
+            session, _ = inbound.session_open_in(
                 whatsapp_chat=whatsapp_chat, rules=rules, now=now, actor=caller.actor
             )
-        except MemoryDisabledError:
+        except inbound.MemoryDisabledError:
             return exchange
         chat = session.chat
         _name(chat, name)
@@ -109,7 +87,7 @@ class Exchange:
             asked_at=now,
         )
         exchange.meter = MeteredChatModel(
-            OfflineChatModel(), chat.pk, role == GODFATHER, rules.limits
+            llm.OfflineChatModel(), chat.pk, role == GODFATHER, rules.limits
         )
         exchange.day = exchange.meter.count_call(now)
         exchange.epoch = epochs.epoch_read(epochs.Reader(chat.pk, sees_all=role == GODFATHER))
@@ -146,8 +124,8 @@ class Exchange:
         try:
             answer = self._read(body)
             if answer is not None and self.meter and self.day:
-                lines = [ChatMessage(role_of(each), content_text(each)) for each in self.sent]
-                self.meter.count_tokens(self.day, ChatRequest(lines), answer)
+                lines = [llm.ChatMessage(role_of(each), content_text(each)) for each in self.sent]
+                self.meter.count_tokens(self.day, llm.ChatRequest(lines), answer)
             try:
                 self._store(answer, timezone.now())
             except epochs.ForgottenMeanwhileError:
@@ -156,29 +134,34 @@ class Exchange:
         except Exception:
             logger.exception("A proxied exchange could not be stored.")
 
-    def _read(self, body: bytes) -> Completion | None:
+    def _read(self, body: bytes) -> llm.Completion | None:
         """Return the model's answer; None where there is none that could be read."""
         try:
-            return read_answer(self.as_completion(body), model=self.model)
-        except EndedBeforeTextError as ended:
+            return reading.read_answer(self.as_completion(body), model=self.model)
+        except reading.EndedBeforeTextError as ended:
             return ended.answer
         except AttemptFailed as failure:
             logger.info("A proxied answer is not stored: %s", failure)
             return None
 
     @transaction.atomic
-    def _store(self, answer: Completion | None, now: datetime) -> None:
+    def _store(self, answer: llm.Completion | None, now: datetime) -> None:
         new = [_new(each, now) for each in self.news]
         if answer is not None:
-            form = ChatForm(tool_calls=[each.as_dict() for each in answer.tool_calls])
-            new.append(NewMessage("assistant", answer.text, now, metadata=form.stored_in({})))
+            form = message_store.ChatForm(tool_calls=[each.as_dict() for each in answer.tool_calls])
+            new.append(
+                message_store.NewMessage("assistant", answer.text, now, metadata=form.stored_in({}))
+            )
         if not new or self.session is None:
             return
         if answer is not None and self.epoch is not None:
             epochs.epoch_check(self.epoch)
         rules = build_intake_rules()
         add, key = rules.chat_memory.add_messages, self.session.pk
-        portions = [new[first:][:MAX_MESSAGES] for first in range(0, len(new), MAX_MESSAGES)]
+        portions = [
+            new[first:][: message_store.MAX_MESSAGES]
+            for first in range(0, len(new), message_store.MAX_MESSAGES)
+        ]
         chat_ids, stored = self.caller.chat_ids, []
         for messages in portions:
             stored += add(conversation_id=key, messages=messages, now=now, chat_ids=chat_ids)
@@ -192,9 +175,9 @@ class Exchange:
             "learn": enqueue_learning if is_learning_enabled() else None,
             "now": now,
         }
-        messages_learn(rows=questions[:-1], **about)
+        inbound.messages_learn(rows=questions[:-1], **about)
         took = round((time.monotonic() - self.begun) * 1000)
-        exchange_record(
+        inbound.exchange_record(
             question=questions[-1] if questions else None,
             reply=stored[-1],
             turn_id=self.turn.turn_id,
@@ -214,12 +197,7 @@ def with_memory(sent: list[dict[str, Any]], block: str) -> list[dict[str, Any]]:
     """Return the messages with the block after the program's own first system text."""
     if not sent or role_of(sent[0]) != Role.SYSTEM:
         return [{"role": "system", "content": block}, *sent]
-    own = sent[0].get("content")
-    if isinstance(own, list):
-        content: Any = [*own, {"type": "text", "text": block}]
-    else:
-        content = "\n\n".join(filter(None, [own, block]))
-    return [{**sent[0], "content": content}, *sent[1:]]
+    return [responses.with_block(sent[0], block, "text"), *sent[1:]]
 
 
 def role_of(message: Mapping[str, Any]) -> str:
@@ -232,7 +210,7 @@ def content_text(message: Mapping[str, Any]) -> str:
     """Return the text of a message of a chat API."""
     content = message.get("content")
     if isinstance(content, list):
-        content = text_of_parts(_parts(content))
+        content = message_store.text_of_parts(_parts(content))
     return storable(content) if isinstance(content, str) else ""
 
 
@@ -246,23 +224,23 @@ def _parts(content: Sequence[object]) -> list[dict[str, Any]]:
 
 def _name(chat: Chat, name: str) -> None:
     """Let staff see who a chat of a program is, whose id may be a hash."""
-    if not chat.client_name and chat.whatsapp_chat.endswith(f"@{EXTERNAL_DOMAIN}"):
+    if not chat.client_name and chat.whatsapp_chat.endswith(f"@{whatsapp_chats.EXTERNAL_DOMAIN}"):
         chat.client_name = storable(name).strip()[:255]
         chat.save(update_fields=["client_name"])
 
 
-def _new(message: Mapping[str, Any], now: datetime) -> NewMessage:
+def _new(message: Mapping[str, Any], now: datetime) -> message_store.NewMessage:
     role = role_of(message)
     content = message.get("content")
-    is_small = isinstance(content, list) and form_size(content) <= MAX_CONTENT
+    is_small = isinstance(content, list) and message_store.form_size(content) <= MAX_CONTENT
     parts = _parts(content) if is_small and content else None
-    form = ChatForm(
+    form = message_store.ChatForm(
         tool_call_id=str(message.get("tool_call_id") or "") if role == Role.TOOL else "",
         name=storable(str(message.get("name") or "")),
         parts=parts,
     )
     text = content_text(message)
-    return NewMessage(role, text, now, metadata=form.stored_in({}))
+    return message_store.NewMessage(role, text, now, metadata=form.stored_in({}))
 
 
 def _recorded(message: Mapping[str, Any]) -> dict[str, Any]:

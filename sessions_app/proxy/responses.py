@@ -57,12 +57,15 @@ def with_memory(body: Mapping[str, Any], block: str) -> dict[str, Any]:
     if body.get("instructions") or first.get("role") not in SYSTEM_ROLES:
         texts = [body.get("instructions"), block]
         return {**body, "instructions": "\n\n".join(filter(None, texts))}
-    own = first.get("content")
+    return {**body, "input": [with_block(first, block, "input_text"), *body["input"][1:]]}
+
+
+def with_block(message: Mapping[str, Any], block: str, kind: str) -> dict[str, Any]:
+    """Return a message with the block after its text, be it in parts, of this kind, or not."""
+    own = message.get("content")
     if isinstance(own, list):
-        content: Any = [*own, {"type": "input_text", "text": block}]
-    else:
-        content = "\n\n".join(filter(None, [own, block]))
-    return {**body, "input": [{**first, "content": content}, *body["input"][1:]]}
+        return {**message, "content": [*own, {"type": kind, "text": block}]}
+    return {**message, "content": "\n\n".join(filter(None, [own, block]))}
 
 
 def completion_of(body: bytes) -> bytes:

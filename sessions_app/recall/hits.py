@@ -11,8 +11,7 @@ from django.db.models import QuerySet
 
 from memories_app.facts.validation import OPEN, PROMISE
 from memoryproject.foundation.retrieval.subqueries import asks_for_all
-from memoryproject.foundation.text.characters import cut_at_word
-from memoryproject.foundation.text.phone_numbers import number_shown
+from memoryproject.foundation.text import characters, phone_numbers
 
 MAX_NEIGHBOUR_LENGTH = 200
 
@@ -217,8 +216,8 @@ _MARKS = re.compile(r"[()<>\[\]]")
 
 def name_in_label(name: str) -> str:
     """Return the name of a chat's person as it stands in the label of a memory."""
-    words = " ".join(_MARKS.sub(" ", number_shown(name)).split())
-    return cut_at_word(words, MAX_NAME_LENGTH) or "a client"
+    words = " ".join(_MARKS.sub(" ", phone_numbers.number_shown(name)).split())
+    return characters.cut_at_word(words, MAX_NAME_LENGTH) or "a client"
 
 
 def memory_about(

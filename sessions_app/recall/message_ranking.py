@@ -19,40 +19,12 @@ from django.db.models.expressions import Combinable
 from django.db.models.fields.json import KT
 from django.db.models.functions import Coalesce, NullIf
 
+from memories_app import ranking, visibility
 from memories_app.models import Memory, ProposalKind, ProposalMemory, ProposalState
-from memories_app.ranking import (
-    Candidates,
-    Question,
-    Sample,
-    Texts,
-    Vector,
-    fetch_by_ids,
-    held_terms,
-    joined,
-    rank,
-    vector_literal,
-)
-from memories_app.visibility import contents_then
-from memoryproject.foundation.retrieval.message_features import (
-    SAME_QUESTION,
-    Lines,
-    chances,
-    everyday_words,
-    features_of,
-    speaker_named,
-    statements_of,
-)
-from memoryproject.foundation.retrieval.query import is_informative, text_without
-from memoryproject.foundation.retrieval.relevance import (
-    PART_WORTH,
-    Floats,
-    frequencies,
-    weigh_words,
-)
+from memoryproject.foundation.retrieval import message_features, query, relevance
 from memoryproject.foundation.retrieval.subqueries import QueryPart, best_fit, periods_asked
-from sessions_app.models import Chat, Message, MessageEmbedding
-from sessions_app.models.chats import GODFATHER
-from sessions_app.models.messages import ASKING, SURVEY, Role
+from sessions_app.models import GODFATHER, Chat, Message, MessageEmbedding, Role
+from sessions_app.models.messages import ASKING, SURVEY
 from sessions_app.recall.hits import FactTimes, Hit, LeftOut, Viewer, memory_about
 
 # A longer silence, in seconds, begins a new run of messages.
@@ -92,7 +64,7 @@ class Line:
 
     @property
     def speaker(self) -> str:
-        return self.sender or speaker_named(self.content)
+        return self.sender or message_features.speaker_named(self.content)
 
 
 # Commands, system texts ("Remembered: …", apologies), and surveys are no knowledge. What is the
@@ -109,7 +81,7 @@ def messages_visible(within: Q) -> QuerySet[Message]:
 
 def messages_searched(
     chat_id: UUID, *, where: Q | None = None, left_out: LeftOut | None = None
-) -> Texts:
+) -> ranking.Texts:
     """Return the messages of a chat that a recall searches."""
     rows = messages_visible(Q(chat_id=chat_id))
     if where:
@@ -117,14 +89,14 @@ def messages_searched(
     if left_out is not None:
         rows = rows.exclude(session_id=left_out.session_id, order_num__gt=left_out.until)
         rows = rows.exclude(session_id__in=left_out.later).exclude(pk=left_out.first_id)
-    return Texts(rows, NEWEST, MessageEmbedding, "message")
+    return ranking.Texts(rows, NEWEST, MessageEmbedding, "message")
 
 
 def lines_around(
-    texts: Texts,
+    texts: ranking.Texts,
     seeds: Sequence[UUID],
     forms: Sequence[str],
-    vectors: Sequence[Vector | None],
+    vectors: Sequence[ranking.Vector | None],
     *,
     model: str,
 ) -> list[Line]:
@@ -157,22 +129,27 @@ def lines_around(
         f" FROM {Message._meta.db_table} seed WHERE seed.message_id = ANY(%s))"
         " SELECT line.id, line.session_id, line.place, line.order_num, line.answers,"
         " extract(epoch FROM line.said_at)::float8, line.sender, line.role,"
-        f" left(line.content, {COMPARED}), {held_terms('line.terms')}{distances}"
+        f" left(line.content, {COMPARED}), {ranking.held_terms('line.terms')}{distances}"
         f" FROM around JOIN ({scope}) AS line ({names}) USING (session_id, order_num)"
         f" LEFT JOIN {MessageEmbedding._meta.db_table} near"
         " ON near.message_id = line.id AND near.model = %s"
     )
-    literals = [vector_literal(vector) for vector in known]
+    literals = [ranking.vector_literal(vector) for vector in known]
     given = [list(seeds), list(forms), *literals, *params, model]
-    found = fetch_by_ids(rows.db, statement, given)
+    found = ranking.fetch_by_ids(rows.db, statement, given)
     return _in_order([Line(*(*row[:10], _cosines(row[10:], vectors))) for row in found])
 
 
-def _cosines(found: Sequence[float | None], vectors: Sequence[Vector | None]) -> list[float | None]:
-    """Return a cosine for each vector, of what was found for those that are known."""
+def _cosines(
+    found: Sequence[float | None], vectors: Sequence[ranking.Vector | None]
+) -> list[float | None]:
+    """Return a cosine for each vector, of what was found for those that are known.
+
+    A vector of zeros has none: the database gives NaN, the one value unlike itself.
+    """
     values = iter(found)
     cosines = [None if vector is None else next(values) for vector in vectors]
-    return [None if cosine is None else round(cosine, 6) for cosine in cosines]
+    return [None if c is None or c != c else round(c, 6) for c in cosines]
 
 
 def _in_order(lines: Sequence[Line]) -> list[Line]:
@@ -238,45 +215,52 @@ class RankedLines:
     """Lines in the order of the conversation, with the score of each."""
 
     lines: Sequence[Line]
-    scores: Floats
+    scores: relevance.Floats
 
 
-def topics_of(parts: Sequence[QueryPart], sample: Sample | None) -> list[str]:
+def topics_of(parts: Sequence[QueryPart], sample: ranking.Sample | None) -> list[str]:
     """Return the text of each part without the words that occur everywhere in the conversation."""
     if sample is None:
         return [part.text for part in parts]
     known = [_without_repetitions(part, sample) for part in parts]
     return [
-        text_without(
-            part.text, everyday_words(part.terms, frequencies(part.terms, terms), len(terms))
+        query.text_without(
+            part.text,
+            message_features.everyday_words(
+                part.terms, relevance.frequencies(part.terms, terms), len(terms)
+            ),
         )
         for part, terms in zip(parts, known, strict=True)
     ]
 
 
-def _without_repetitions(part: QueryPart, sample: Sample) -> list[Collection[str]]:
+def _without_repetitions(part: QueryPart, sample: ranking.Sample) -> list[Collection[str]]:
     """Return the terms of the sampled lines that don't only ask the same.
 
     A question that is asked again and again doesn't make its words frequent.
     """
-    telling = [term for term in part.terms if is_informative(term)]
+    telling = [term for term in part.terms if query.is_informative(term)]
 
     def repeats(terms: Collection[str]) -> bool:
         held = sum(not set(terms).isdisjoint(term.forms) for term in telling)
-        return ASKING in terms and held >= SAME_QUESTION * max(len(telling), 1)
+        return ASKING in terms and held >= message_features.SAME_QUESTION * max(len(telling), 1)
 
     return [terms for terms in sample.terms if not repeats(terms)]
 
 
 def rank_messages(
-    question: Question, texts: Texts, sample: Sample, candidates: Candidates, now: datetime
+    question: ranking.Question,
+    texts: ranking.Texts,
+    sample: ranking.Sample,
+    candidates: ranking.Candidates,
+    now: datetime,
 ) -> RankedLines:
     """Return the lines that may answer the question, and those around them, with their scores.
 
     now: in the time zone whose days the question names.
     """
-    together, sampled = joined([candidates])
-    seeds = _seeds(together, rank(question, together, sampled))
+    together, sampled = ranking.joined([candidates])
+    seeds = _seeds(together, ranking.rank(question, together, sampled))
     forms = [ASKING, *(form for term in question.terms for form in term.forms)]
     lines = lines_around(texts, seeds, forms, question.vectors, model=question.model)
     best = np.zeros(len(lines))
@@ -286,14 +270,14 @@ def rank_messages(
     segments = np.array(runs_of(lines))
     speakers = [line.speaker for line in lines]
     voices = [line.speaker or line.role for line in lines]
-    statements = statements_of([line.content for line in lines], voices)
+    statements = message_features.statements_of([line.content for line in lines], voices)
     for place, part in enumerate(question.parts):
-        words = weigh_words(part.terms, _without_repetitions(part, sample))
+        words = relevance.weigh_words(part.terms, _without_repetitions(part, sample))
         cosines = np.array([line.cosines[place] for line in lines], float)
-        features = features_of(
+        features = message_features.features_of(
             part.text,
             words,
-            Lines(
+            message_features.Lines(
                 held=words.held_by([line.terms for line in lines]),
                 topics=curve.slope * (cosines - curve.midpoint),
                 segments=segments,
@@ -302,13 +286,13 @@ def rank_messages(
                 statements=statements,
             ),
         )
-        own = chances(features, compared=~np.isnan(cosines))
-        worth = PART_WORTH if place else 1.0
+        own = message_features.chances(features, compared=~np.isnan(cosines))
+        worth = relevance.PART_WORTH if place else 1.0
         best = np.maximum(best, worth * words.substance * own)
     return RankedLines(lines, best)
 
 
-def _seeds(candidates: Candidates, scores: Floats) -> list[UUID]:
+def _seeds(candidates: ranking.Candidates, scores: relevance.Floats) -> list[UUID]:
     """Return the best candidates, few of those that are one text, said again and again."""
     # The newest of equal ones: its answer is the one that holds.
     order = sorted(range(len(scores)), key=lambda row: (-scores[row], row))
@@ -324,7 +308,7 @@ def _seeds(candidates: Candidates, scores: Floats) -> list[UUID]:
     return seeds
 
 
-def _period_fits(text: str, lines: Sequence[Line], now: datetime) -> Floats:
+def _period_fits(text: str, lines: Sequence[Line], now: datetime) -> relevance.Floats:
     """Return how well the date of each line fits the periods that the text names."""
     periods = periods_asked(text, today=now.date())
     if not periods:
@@ -373,7 +357,7 @@ def read_memories(
         "metadata__promise",
     )
     found = {key: rest for key, *rest in rows}
-    then = {} if as_of is None else contents_then(list(found), as_of)
+    then = {} if as_of is None else visibility.contents_then(list(found), as_of)
     for key, score in scores.items():
         if key not in found:
             continue

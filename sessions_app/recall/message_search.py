@@ -2,16 +2,7 @@
 
 from django.db.models import Q
 
-from memories_app.ranking import (
-    Question,
-    Texts,
-    candidates_read,
-    distinct_terms,
-    joined,
-    prepare_question,
-    rank,
-    samples_read,
-)
+from memories_app import ranking
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.retrieval.query import is_informative
 from memoryproject.foundation.retrieval.subqueries import query_parts
@@ -25,19 +16,21 @@ def search(
 ) -> tuple[list[MessageHit], bool]:
     """Return the messages, best first, and whether no vector could be made: see the facade."""
     parts = query_parts(query)
-    terms = distinct_terms(parts)
-    texts = Texts(messages_visible(within), NEWEST, MessageEmbedding, "message")
-    (sample,) = samples_read([texts], terms)
+    terms = ranking.distinct_terms(parts)
+    texts = ranking.Texts(messages_visible(within), NEWEST, MessageEmbedding, "message")
+    (sample,) = ranking.samples_read([texts], terms)
     if by == WORDS:
         none = [None] * len(parts)
-        question = Question(parts, [], none, embedder.model_id, embedder.calibration)
+        question = ranking.Question(parts, [], none, embedder.model_id, embedder.calibration)
         worked = True
     else:
-        question, worked = prepare_question(parts, [part.text for part in parts], embedder)
+        question, worked = ranking.prepare_question(parts, [part.text for part in parts], embedder)
     sought = [] if by == MEANING else terms
-    candidates = candidates_read(texts, sample, sought, question.vectors, model=question.model)
-    candidates, sampled = joined([candidates])
-    scores = rank(question, candidates, sampled)
+    candidates = ranking.candidates_read(
+        texts, sample, sought, question.vectors, model=question.model
+    )
+    candidates, sampled = ranking.joined([candidates])
+    scores = ranking.rank(question, candidates, sampled)
     near = [None if cosine != cosine else float(cosine) for cosine in candidates.cosines[:, 0]]
     telling = {form for term in terms if is_informative(term) for form in term.forms}
     rows = zip(candidates.ids, candidates.terms, scores, near, strict=True)

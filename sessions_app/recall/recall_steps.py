@@ -273,7 +273,7 @@ class _Lines:
                 "session_id": str(line.session),
                 "order_num": line.order_num,
             }
-            near = _cosine(line.cosines[0])
+            near = line.cosines[0]
             found.append(Hit("message", line.id, content, score, near, line.said_at, where))
             if len(found) == search.top_k:
                 break
@@ -370,10 +370,6 @@ class _Lines:
 def _shown(line: Line) -> dict[str, str]:
     shortened = cut_at_word(line.content, MAX_NEIGHBOUR_LENGTH)
     return {"message_id": str(line.id), "role": line.role, "content": shortened}
-
-
-def _cosine(value: float | None) -> float | None:
-    return None if value is None or value != value else float(value)
 
 
 def _try_twice(search: Callable[[], Found]) -> Found | None:

@@ -19,8 +19,7 @@ from django.db.models import F, OuterRef, Q, QuerySet, Subquery, Value
 from memories_app.models import Memory, Visibility
 from memories_app.visibility import memories_for_staff
 from memoryproject.foundation.retrieval.query import informative_terms, query_terms
-from memoryproject.foundation.text.terms import word_forms
-from memoryproject.foundation.text.tokenizer import tokenize
+from memoryproject.foundation.text import terms, tokenizer
 from sessions_app.models import Chat, Message
 
 # Terms with these prefixes stand for meaning, sound and roots: see text.terms in the library.
@@ -142,8 +141,8 @@ def _wanted(text: str) -> list[set[str]]:
 
 def _forms_of(word: str) -> set[str]:
     forms = set()
-    for token in tokenize(word):
-        known = word_forms(token)
+    for token in tokenizer.tokenize(word):
+        known = terms.word_forms(token)
         forms |= {known.word, *("~" + form for form in known.bare + known.parts)}
     return forms
 

@@ -7,18 +7,16 @@ from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext as _, gettext_lazy
 
 from cards_app.rules.extract import entries_load
-from memoryproject.foundation.admin_kit import display
-from memoryproject.foundation.admin_kit.staff_admin import sections
+from memoryproject.foundation.admin_kit import display, staff_admin
 from sessions_app.models import Message, SummarizationMetadata
-from sessions_app.presentation.audited_view import ConversationAdmin
+from sessions_app.presentation import audited_view, message_kinds
 from sessions_app.presentation.links import list_address, message_link, messages_address
-from sessions_app.presentation.message_kinds import shown_message
 
 DELETED = gettext_lazy("The messages were deleted when they had been summed up.")
 
 
 @admin.register(SummarizationMetadata)
-class SummaryAdmin(ConversationAdmin):
+class SummaryAdmin(audited_view.ConversationAdmin):
     """Admin of summaries, with links to their messages and along their chain."""
 
     read_as = "summary"
@@ -32,7 +30,7 @@ class SummaryAdmin(ConversationAdmin):
         "digest",
     )
     list_select_related = ("session__chat", "summary_message")
-    fieldsets = sections(
+    fieldsets = staff_admin.sections(
         (None, "chat whole_text shown_kind summary_link chain_link"),
         (gettext_lazy("What it covers"), "messages_range time_range sources"),
         (gettext_lazy("How the text is composed"), "sentences shown_digest"),
@@ -89,7 +87,7 @@ class SummaryAdmin(ConversationAdmin):
         if made.sources_deleted:
             return str(DELETED)
         messages = Message.objects.filter(pk__in=made.summarized_message_ids).order_by("order_num")
-        rows = ((message_link(each), shown_message(each)) for each in messages)
+        rows = ((message_link(each), message_kinds.shown_message(each)) for each in messages)
         return display.shown_table((_("message"), _("content")), rows)
 
     @admin.display(description=gettext_lazy("of these messages only"))

@@ -4,21 +4,13 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
+from cards_app.rules import session_data, vocabulary
 from cards_app.rules.extract import Entry, Said, facts_of, is_unit, written_entry
-from cards_app.rules.session_data import Line, one_line
-from cards_app.rules.vocabulary import find_entities
 from cards_app.rules.words import split_sentences, split_words, word_set
 from memoryproject.foundation.integrations.llm.thoughts import without_thoughts
 from memoryproject.foundation.text.characters import fold
 from memoryproject.foundation.text.tokenizer import Kind, kind_of, tokenize
-from sessions_app.extraction.facade import (
-    NUMBER_WORDS,
-    calendar_numbers,
-    forms_of,
-    numbers_stand,
-    without_marks,
-    words_of,
-)
+from sessions_app.extraction import facade as extraction
 
 # The model's text begins so where it refuses to write a summary.
 _REFUSAL = re.compile(
@@ -82,7 +74,7 @@ class _Source:
 
     def __init__(self, message: Said) -> None:
         self.place, self.day = message.place, message.day
-        text = without_marks(message.line.content)
+        text = extraction.without_marks(message.line.content)
         self.days = set().union(*_named_days(text), _numbered_days(text))
         self.text = f"{text} ; {message.day.year}{_spellings(self.days)}"
         self.forms = _content(text)
@@ -92,7 +84,7 @@ class _Source:
 
 def _is_echo(written: str, prompt: str) -> bool:
     """Return whether the text repeats a sentence of the prompt, or its fence."""
-    folded = fold(one_line(written))
+    folded = fold(session_data.one_line(written))
     sentences = (fold(each.text) for each in split_sentences(prompt))
     return bool(_FENCE.search(written)) or any(
         len(each) >= MIN_ECHO and each in folded for each in sentences
@@ -113,7 +105,7 @@ def _proof(sentence: str, sources: Sequence[_Source]) -> tuple[int, ...]:
 
     Messages that share most with it are tried first.
     """
-    bare = without_marks(_LABEL.sub("", sentence))
+    bare = extraction.without_marks(_LABEL.sub("", sentence))
     forms, facts = _content(bare), facts_of(bare)
     shares = {
         source.place: len(forms & source.forms) + 2 * len(facts & source.facts)
@@ -136,7 +128,7 @@ def _proof(sentence: str, sources: Sequence[_Source]) -> tuple[int, ...]:
 def _content(text: str) -> set[str]:
     """Return the words of a text that aren't grammar, in the forms in which they are compared."""
     vague = {token.text for token in tokenize(text) if kind_of(token) is Kind.VAGUE}
-    return forms_of([text]) | vague
+    return extraction.forms_of([text]) | vague
 
 
 def _stands(sentence: str, names: Sequence[str], sources: Sequence[_Source]) -> bool:
@@ -148,7 +140,7 @@ def _stands(sentence: str, names: Sequence[str], sources: Sequence[_Source]) -> 
         return False
     clause = " ; ".join(source.text for source in sources)
     days = sorted({source.day for source in sources})
-    return any(numbers_stand(sentence, clause=clause, written_on=day) for day in days)
+    return any(extraction.numbers_stand(sentence, clause=clause, written_on=day) for day in days)
 
 
 def _names(sentence: str) -> Iterator[str]:
@@ -166,7 +158,7 @@ def _names(sentence: str) -> Iterator[str]:
         may_be_name = place or (is_english and tokens.get(name) not in ordinary)
         if word[0].isupper() and len(word) > 1 and may_be_name and not _is_ordinary(word):
             yield name
-    for entity in find_entities([Line("", sentence)]):
+    for entity in vocabulary.find_entities([session_data.Line("", sentence)]):
         # One of several words isn't always told whole.
         yield from (fold(word) for word in split_words(entity) if not _is_ordinary(word))
 
@@ -174,7 +166,7 @@ def _names(sentence: str) -> Iterator[str]:
 def _is_ordinary(word: str) -> bool:
     """Return whether the word is none of a name, whatever its first letter: "Twelve", "Friday"."""
     name = fold(word)
-    return name in _ROLES or name in NUMBER_WORDS or is_unit(word) or _is_day(name)
+    return name in _ROLES or name in extraction.NUMBER_WORDS or is_unit(word) or _is_day(name)
 
 
 def _is_named(name: str, words: set[str]) -> bool:
@@ -195,21 +187,22 @@ def _is_day(word: str) -> bool:
     """Return whether the word names a month or a weekday, which are compared as dates."""
     return word == "may" or any(
         [
-            *calendar_numbers(word, "months"),
-            *(day + 1 for day in calendar_numbers(word, "weekdays")),
+            *extraction.calendar_numbers(word, "months"),
+            *(day + 1 for day in extraction.calendar_numbers(word, "weekdays")),
         ]
     )
 
 
 def _named_days(text: str) -> Iterator[set[tuple[int, int]]]:
     """Yield for each month that is named the days beside it, with the month."""
-    words = words_of(text)
+    words = extraction.words_of(text)
     for place, word in enumerate(words):
         near = words[max(0, place - _NEAR) : place + _NEAR + 1]
         days = [int(found[0]) for each in near if (found := re.match(r"\d{1,2}(?!\d)", each))]
         if days:
             yield from (
-                {(day, month) for day in days} for month in calendar_numbers(word, "months")
+                {(day, month) for day in days}
+                for month in extraction.calendar_numbers(word, "months")
             )
 
 

@@ -15,21 +15,9 @@ from memoryproject.foundation.errors.stored_errors import named_error_text
 from memoryproject.foundation.integrations.llm.base import ChatModelError
 from memoryproject.foundation.leases import LeaseLostError
 from sessions_app.conversations.message_text import is_knowledge, speaker_of, text_with_reactions
-from sessions_app.models import Message, SummaryWork
-from sessions_app.models.messages import Role
+from sessions_app.models import Message, Role, SummaryWork
+from sessions_app.summaries import summary_store
 from sessions_app.summaries.summarizer import Made, Summarizer, extract, sizes_for
-from sessions_app.summaries.summary_store import (
-    Chunk,
-    ChunkChangedError,
-    SummaryLease,
-    chunk_next,
-    chunk_of_excerpts,
-    chunk_pass,
-    entries_before,
-    summary_claim,
-    summary_request,
-    summary_store,
-)
 
 logger = logging.getLogger(__name__)
 
@@ -63,7 +51,7 @@ def session_summarize(*, session_id: UUID, summarizer: Summarizer, rules: Summar
     after three failures, or a permanent one, the summary is extracted from the messages' own words.
     """
     stored = 0
-    while lease := summary_claim(session_id):
+    while lease := summary_store.summary_claim(session_id):
         try:
             if rules.delete_messages:
                 stored += _replace_excerpts(lease, summarizer, rules)
@@ -76,25 +64,29 @@ def session_summarize(*, session_id: UUID, summarizer: Summarizer, rules: Summar
             logger.warning("A summary of session %s was not made: %s", session_id, error)
             lease.postpone(named_error_text(error))
             break
-        waits = rules.delete_messages and chunk_of_excerpts(session_id) is not None
+        waits = rules.delete_messages and summary_store.chunk_of_excerpts(session_id) is not None
         lease.finish(again_at=timezone.now() + AGAIN_AFTER if waits else None)
         # A message that arrived after the last check found the work still marked as due.
         if _next(session_id, rules) is None:
             break
-        summary_request(session_id)
+        summary_store.summary_request(session_id)
     return stored
 
 
-def _next(session_id: UUID, rules: SummaryRules) -> Chunk | None:
-    return chunk_next(session_id, every=rules.every, answered_only=rules.delete_messages)
+def _next(session_id: UUID, rules: SummaryRules) -> summary_store.Chunk | None:
+    return summary_store.chunk_next(
+        session_id, every=rules.every, answered_only=rules.delete_messages
+    )
 
 
-def _replace_excerpts(lease: SummaryLease, summarizer: Summarizer, rules: SummaryRules) -> int:
+def _replace_excerpts(
+    lease: summary_store.SummaryLease, summarizer: Summarizer, rules: SummaryRules
+) -> int:
     """Let the model sum up what the last summaries have only excerpts of, if it can by now.
 
     The first of them is made again. Those after it go, and are made as if they were new.
     """
-    chunk = chunk_of_excerpts(lease.session_id)
+    chunk = summary_store.chunk_of_excerpts(lease.session_id)
     if chunk is None or summarizer.chat_model is None:
         return 0
     try:
@@ -105,7 +97,10 @@ def _replace_excerpts(lease: SummaryLease, summarizer: Summarizer, rules: Summar
 
 
 def _make_one(
-    chunk: Chunk, lease: SummaryLease, summarizer: Summarizer, rules: SummaryRules
+    chunk: summary_store.Chunk,
+    lease: summary_store.SummaryLease,
+    summarizer: Summarizer,
+    rules: SummaryRules,
 ) -> int:
     """Make and store one summary.
 
@@ -121,10 +116,10 @@ def _make_one(
     try:
         if not made.entries:
             delete = rules.delete_messages and not lines
-            chunk_pass(chunk=chunk, lease=lease, delete_messages=delete)
+            summary_store.chunk_pass(chunk=chunk, lease=lease, delete_messages=delete)
             return 0
         before = _kept_before(chunk, rules, longest)
-        summary_store(
+        summary_store.summary_store(
             chunk=chunk,
             lease=lease,
             made=made,
@@ -134,19 +129,19 @@ def _make_one(
             token_limit=rules.token_limit,
             now=timezone.now(),
         )
-    except ChunkChangedError as changed:
+    except summary_store.ChunkChangedError as changed:
         logger.info("A summary is made again: %s.", changed)
         return 0
     lease.progress()
     return 1
 
 
-def _kept_before(chunk: Chunk, rules: SummaryRules, longest: int) -> list[Entry]:
+def _kept_before(chunk: summary_store.Chunk, rules: SummaryRules, longest: int) -> list[Entry]:
     """Return the sentences that the session's last summary kept.
 
     If it is of an older version, they are chosen from its messages, portion by portion.
     """
-    kept, until = entries_before(chunk)
+    kept, until = summary_store.entries_before(chunk)
     messages = Message.objects.filter(session=chunk.session_id).exclude(role=Role.SUMMARY)
     place = 0
     while place < until:
@@ -163,8 +158,8 @@ def _kept_before(chunk: Chunk, rules: SummaryRules, longest: int) -> list[Entry]
 def _model_or_excerpts(
     summarizer: Summarizer,
     lines: Sequence[Said],
-    chunk: Chunk,
-    lease: SummaryLease,
+    chunk: summary_store.Chunk,
+    lease: summary_store.SummaryLease,
     rules: SummaryRules,
 ) -> Made:
     """Return what the model made, or excerpts if the model failed too often.

@@ -7,12 +7,7 @@ from dataclasses import dataclass, field
 
 from cards_app.rules.extract import Entry, Said, find_entries
 from memoryproject.foundation.integrations.context_limit import ContextLimit, next_limit
-from memoryproject.foundation.integrations.llm.base import (
-    ChatMessage,
-    ChatModel,
-    ChatModelError,
-    ChatRequest,
-)
+from memoryproject.foundation.integrations.llm import base as llm
 from memoryproject.foundation.integrations.retry import do_nothing
 from memoryproject.foundation.text.characters import CHARACTERS_A_TOKEN, estimate_tokens
 from memoryproject.foundation.text.chunks import halves, in_parts
@@ -64,7 +59,9 @@ def skill_named(skill_id: str) -> Skill:
         ) from None
 
 
-def skill_prompt(task: str, texts: Sequence[str], *, words: int, fence: str) -> list[ChatMessage]:
+def skill_prompt(
+    task: str, texts: Sequence[str], *, words: int, fence: str
+) -> list[llm.ChatMessage]:
     """Build the messages for the model.
 
     ``fence`` must be unpredictable for the people who wrote the texts.
@@ -75,8 +72,8 @@ def skill_prompt(task: str, texts: Sequence[str], *, words: int, fence: str) -> 
     )
     text = "\n".join(texts)
     return [
-        ChatMessage("system", f"{task} {rules}"),
-        ChatMessage("user", f"<said-{fence}>\n{text}\n</said-{fence}>"),
+        llm.ChatMessage("system", f"{task} {rules}"),
+        llm.ChatMessage("user", f"<said-{fence}>\n{text}\n</said-{fence}>"),
     ]
 
 
@@ -108,7 +105,7 @@ class Summarizer:
     how much its server reads, if that is less.
     """
 
-    chat_model: ChatModel | None = None
+    chat_model: llm.ChatModel | None = None
     skill: Skill = field(default_factory=lambda: SKILLS["conversation-summary"])
     context_tokens: int = 8_000
     context_limit: ContextLimit | None = None
@@ -137,7 +134,7 @@ class Summarizer:
 
     def _ask(
         self,
-        chat_model: ChatModel,
+        chat_model: llm.ChatModel,
         task: str,
         texts: Sequence[str],
         longest: int,
@@ -158,7 +155,7 @@ class Summarizer:
 
     def _ask_once(
         self,
-        chat_model: ChatModel,
+        chat_model: llm.ChatModel,
         task: str,
         texts: Sequence[str],
         longest: int,
@@ -167,8 +164,8 @@ class Summarizer:
         words = max(round(longest * WORDS_A_TOKEN), 10)
         prompt = skill_prompt(task, texts, words=words, fence=uuid.uuid4().hex[:12])
         try:
-            completion = chat_model.complete(ChatRequest(prompt), before_attempt=renew)
-        except ChatModelError as error:
+            completion = chat_model.complete(llm.ChatRequest(prompt), before_attempt=renew)
+        except llm.ChatModelError as error:
             smaller = halves(texts) if error.overflow else None
             if error.overflow is not None and self.context_limit is not None:
                 sent = sum(estimate_tokens(message.content) for message in prompt)

@@ -22,7 +22,7 @@ from memoryproject.foundation.integrations.whatsapp.outgoing_text import split_t
 from sessions_app.media.fetch import attachment_undo, media_name
 from sessions_app.media.outgoing_types import outgoing_type, sent_name
 from sessions_app.models import MediaFile, Message, Turn
-from sessions_app.models.stored_media import MediaState
+from sessions_app.models.summaries import MediaState
 
 logger = logging.getLogger(__name__)
 

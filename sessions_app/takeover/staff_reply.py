@@ -29,8 +29,7 @@ from sessions_app.models.chats import Provider
 from sessions_app.models.messages import AUTHOR, Role
 from sessions_app.models.takeover import PauseCause
 from sessions_app.models.trials import TrialMemories
-from sessions_app.models.turn_states import turn_create
-from sessions_app.models.turns import BY_RULE, QUOTES, SENDS_FILE, Outcome, TurnState
+from sessions_app.models.turns import BY_RULE, QUOTES, SENDS_FILE, Outcome, TurnState, turn_create
 from sessions_app.takeover.attachment import (
     MAX_LENGTH,
     Attachment,

@@ -18,58 +18,18 @@ from memoryproject.foundation.integrations.whatsapp.base import Recipient, SendE
 from memoryproject.foundation.leases import LeaseLostError
 from memoryproject.foundation.outside_services.guards import deadline, time_left
 from memoryproject.foundation.process.storage import is_disk_full
+from sessions_app.conversations import epochs
 from sessions_app.conversations.chat_language import language_learn
-from sessions_app.conversations.epochs import (
-    ChatGoneError,
-    EpochSnapshot,
-    ForgottenMeanwhileError,
-    Reader,
-    epoch_read,
-)
 from sessions_app.conversations.phrases import received_text
 from sessions_app.conversations.plain_words import parse_command
 from sessions_app.conversations.redact_derived import unstored_forget
-from sessions_app.limits.answer_limits import (
-    answer_check,
-    broadcast_refusal,
-    day_notice_due,
-    notice_for,
-)
-from sessions_app.limits.intake import DAY_CODES, NOT_OWNERS, LimitReachedError
-from sessions_app.models import Message, Turn
-from sessions_app.models.chats import GODFATHER, Provider
-from sessions_app.models.turn_states import turns_move
-from sessions_app.models.turns import Outcome, TurnState
+from sessions_app.limits import answer_limits, intake
+from sessions_app.models import GODFATHER, Message, Outcome, Provider, Turn, TurnState
+from sessions_app.models.turns import turns_move
+from sessions_app.turns import handing_over, message_files, open_questions, reply_store, send
 from sessions_app.turns.bursts import OPEN_STATES, REMADE, burst_join, texts_to_answer
 from sessions_app.turns.commands.dispatch import chosen_reply, command_reply
-from sessions_app.turns.handing_over import (
-    LIMIT,
-    can_be_handed_over,
-    handover_is_offered,
-    handover_reason,
-    handover_text,
-)
-from sessions_app.turns.message_files import (
-    RECORDINGS,
-    NotHeardError,
-    document_note,
-    pictures_of,
-    recording_heard,
-)
 from sessions_app.turns.model_reply import MAX_ATTEMPTS, lease_release, model_reply, turn_put_back
-from sessions_app.turns.open_questions import apology_draft, question_missed, question_unanswered
-from sessions_app.turns.reply_store import (
-    Draft,
-    handover_draft,
-    hours_reply,
-    is_offline,
-    notice_draft,
-    offer_person,
-    reply_store,
-    say,
-    small_talk_reply,
-)
-from sessions_app.turns.send import recipient_of, reply_send
 from sessions_app.turns.turn_claims import WHOLE_TURNS, TurnLease
 from sessions_app.turns.turn_dependencies import Dependencies, TurnWork
 
@@ -88,7 +48,7 @@ def turn_run(*, lease: TurnLease, dependencies: Dependencies) -> None:
     has_ended = False
     try:
         work = TurnWork(lease.row, lease, dependencies)
-        refused = _role_renew(work) or broadcast_refusal(work.turn)
+        refused = _role_renew(work) or answer_limits.broadcast_refusal(work.turn)
         message, session = work.turn.message, work.turn.session
         if message is not None and session is not None and message.session_id == session.pk:
             message.session = session
@@ -106,10 +66,10 @@ def turn_run(*, lease: TurnLease, dependencies: Dependencies) -> None:
                 lease = TurnLease(answered, lease.token)
             work.turn, work.lease = answered, lease
         if work.turn.state in (TurnState.REPLIED, TurnState.SENDING):
-            has_ended = reply_send(work, refused=refused)
+            has_ended = send.reply_send(work, refused=refused)
     except LeaseLostError as lost:
         logger.warning("%s", lost)
-    except (Turn.DoesNotExist, ChatGoneError):
+    except (Turn.DoesNotExist, epochs.ChatGoneError):
         logger.warning("Turn %s was forgotten while it was answered.", lease.turn_id)
     except Exception as error:
         if isinstance(error, IntegrityError) and not _is_there(lease):
@@ -130,7 +90,7 @@ def _answer_or_apologise(work: TurnWork) -> Turn | None:
     for tries_left in (1, 0):
         try:
             return _answer(work)
-        except (LeaseLostError, Turn.DoesNotExist, ChatGoneError):
+        except (LeaseLostError, Turn.DoesNotExist, epochs.ChatGoneError):
             raise
         except Exception as error:
             if is_disk_full(error) or not connection.is_usable() or not _is_there(work.lease):
@@ -146,7 +106,7 @@ def _answer_or_apologise(work: TurnWork) -> Turn | None:
         work.parts = ()
         if not tries_left or time_left() == 0:
             break
-    return _store(work, apology_draft(work.turn, fault))
+    return _store(work, open_questions.apology_draft(work.turn, fault))
 
 
 def _is_there(lease: TurnLease) -> bool:
@@ -169,7 +129,7 @@ def _role_renew(work: TurnWork) -> str:
         logger.warning("Turn %s is answered as a %s's.", turn.turn_id, turn.user_role)
         Turn.objects.filter(pk=turn.pk).update(user_role=turn.user_role)
         return ""
-    return NOT_OWNERS if before == GODFATHER and not turn.by_hand else ""
+    return intake.NOT_OWNERS if before == GODFATHER and not turn.by_hand else ""
 
 
 def _answer(work: TurnWork) -> Turn | None:
@@ -182,15 +142,15 @@ def _answer(work: TurnWork) -> Turn | None:
         _end(work, TurnState.CANCELLED)
         return None
     if timezone.now() - turn.asked_at > dependencies.rules.max_answer_age:
-        if not question_missed(turn):
+        if not open_questions.question_missed(turn):
             _end(work, TurnState.MISSED)
         return None
     _learn_language(turn)
     try:
-        answer_check(turn=turn, limits=dependencies.limits, now=timezone.now())
+        answer_limits.answer_check(turn=turn, limits=dependencies.limits, now=timezone.now())
         _show_as_read(turn, dependencies)
         return _draft_until_stored(work)
-    except LimitReachedError as limit:
+    except intake.LimitReachedError as limit:
         return _refuse(work, limit.code)
 
 
@@ -209,14 +169,16 @@ def _refuse(work: TurnWork, code: str) -> Turn | None:
     """End a turn that a limit forbids to answer; the first of a day says so to the person."""
     turn, limits, now = work.turn, work.dependencies.limits, timezone.now()
     reason = ErrorText(code)
-    if code not in DAY_CODES or not day_notice_due(turn=turn, code=code, limits=limits, now=now):
+    if code not in intake.DAY_CODES or not answer_limits.day_notice_due(
+        turn=turn, code=code, limits=limits, now=now
+    ):
         _end(work, TurnState.REFUSED, error=reason)
         return None
-    draft = say("limit_day", turn, error=reason, outcome=Outcome.REFUSED)
+    draft = reply_store.say("limit_day", turn, error=reason, outcome=Outcome.REFUSED)
     # A caller of the API reads the error.
-    if can_be_handed_over(turn) and turn.provider != str(Provider.CONSOLE):
-        draft.handover = LIMIT
-        draft.text = f"{draft.text}\n\n{handover_text(turn, LIMIT)}"
+    if handing_over.can_be_handed_over(turn) and turn.provider != str(Provider.CONSOLE):
+        draft.handover = handing_over.LIMIT
+        draft.text = f"{draft.text}\n\n{handing_over.handover_text(turn, handing_over.LIMIT)}"
     return _store(work, draft)
 
 
@@ -226,7 +188,7 @@ def _draft_until_stored(work: TurnWork) -> Turn | None:
             return _draft_and_store(work)
         except _NewerTextError:
             logger.info("Turn %s answers what came meanwhile, too.", work.turn.turn_id)
-        except ForgottenMeanwhileError:
+        except epochs.ForgottenMeanwhileError:
             logger.info("Turn %s is answered anew: something was forgotten.", work.turn.turn_id)
             work.turn.refresh_from_db()
             work.lease.renew()
@@ -239,9 +201,9 @@ def _draft_and_store(work: TurnWork) -> Turn | None:
     Raises ForgottenMeanwhileError where the answer may hold what has been forgotten.
     """
     turn: Any = work.turn
-    reader = Reader(turn.chat_id, sees_all=turn.user_role == GODFATHER)
+    reader = epochs.Reader(turn.chat_id, sees_all=turn.user_role == GODFATHER)
     # As of the claim, for the first draft.
-    epoch = epoch_read(reader, seen=turn.epochs)
+    epoch = epochs.epoch_read(reader, seen=turn.epochs)
     turn.epochs = None
     started, begun_at = time.monotonic(), timezone.now()
     draft = _draft(work)
@@ -256,7 +218,9 @@ class _NewerTextError(Exception):
     """The person has written on meanwhile: the answer is made anew, for the newest message."""
 
 
-def _join_newer(work: TurnWork, draft: Draft, *, begun_at: datetime, took: float) -> None:
+def _join_newer(
+    work: TurnWork, draft: reply_store.Draft, *, begun_at: datetime, took: float
+) -> None:
     """Take up what the person has written while the answer was made, once, if there is time.
 
     So is the answer to a text that was edited. What a choice has done is said as it is.
@@ -276,30 +240,34 @@ def _join_newer(work: TurnWork, draft: Draft, *, begun_at: datetime, took: float
     raise _NewerTextError
 
 
-def _store(work: TurnWork, draft: Draft, epoch: EpochSnapshot | None = None) -> Turn | None:
+def _store(
+    work: TurnWork, draft: reply_store.Draft, epoch: epochs.EpochSnapshot | None = None
+) -> Turn | None:
     turn = work.turn
     if draft.is_apology and turn.provider != str(Provider.CONSOLE):
-        return question_unanswered(work, draft, epoch)
-    if notice := notice_for(turn=turn, profile=work.profile):
+        return open_questions.question_unanswered(work, draft, epoch)
+    if notice := answer_limits.notice_for(turn=turn, profile=work.profile):
         draft.text = f"{notice}\n\n{draft.text}"
     is_notice = epoch is None or "notice" in turn.context
-    return reply_store(work, draft, epoch if draft.uses_memory else None, may_learn=not is_notice)
+    return reply_store.reply_store(
+        work, draft, epoch if draft.uses_memory else None, may_learn=not is_notice
+    )
 
 
-def _draft(work: TurnWork) -> Draft:
+def _draft(work: TurnWork) -> reply_store.Draft:
     """Make the answer without storing it."""
     turn = work.turn
     if notice := turn.context.get("notice"):
-        return notice_draft(notice, turn, work.dependencies)
+        return reply_store.notice_draft(notice, turn, work.dependencies)
     text = turn.message.content if turn.message else turn.unstored_text
     kind = turn.context.get("kind", "text")
     tries_left = turn.attempts <= MAX_ATTEMPTS
-    if kind in RECORDINGS and not text.strip() and tries_left:
+    if kind in message_files.RECORDINGS and not text.strip() and tries_left:
         try:
-            text = recording_heard(work)
-        except NotHeardError as error:
+            text = message_files.recording_heard(work)
+        except message_files.NotHeardError as error:
             outcome = Outcome.FAILED if error.why else Outcome.ANSWERED
-            draft = say(error.text_name, turn, error=error.why, outcome=outcome)
+            draft = reply_store.say(error.text_name, turn, error=error.why, outcome=outcome)
             draft.is_apology = draft.is_outside = error.is_outside
             return draft
     if kind == "document" and tries_left:
@@ -307,21 +275,21 @@ def _draft(work: TurnWork) -> Draft:
     return _reply(work, text)
 
 
-def _with_document(work: TurnWork, text: str) -> Draft:
+def _with_document(work: TurnWork, text: str) -> reply_store.Draft:
     """Answer a message that came with a document.
 
     First comes the note on the document, then the answer to the message's text, which has access to
     the document.
     """
-    note = document_note(work)
+    note = message_files.document_note(work)
     if not text.strip():
-        return Draft(text=note, is_system_text=True)
+        return reply_store.Draft(text=note, is_system_text=True)
     draft = _reply(work, text)
     draft.text = f"{note}\n\n{draft.text}"
     return draft
 
 
-def _reply(work: TurnWork, text: str) -> Draft:
+def _reply(work: TurnWork, text: str) -> reply_store.Draft:
     turn, dependencies = work.turn, work.dependencies
     chosen = chosen_reply(turn=turn, text=text, dependencies=dependencies)
     if chosen is not None:
@@ -331,30 +299,30 @@ def _reply(work: TurnWork, text: str) -> Draft:
         return command_reply(turn=turn, command=command, dependencies=dependencies)
     pictures: list[Picture] = []
     if dependencies.rules.sees_pictures and turn.attempts <= MAX_ATTEMPTS:
-        pictures = pictures_of(work)
+        pictures = message_files.pictures_of(work)
     if not text.strip() and not pictures:
         kind = turn.context.get("kind", "text")
-        return Draft(text=received_text(kind, turn.chat.language), is_system_text=True)
+        return reply_store.Draft(text=received_text(kind, turn.chat.language), is_system_text=True)
     if turn.attempts > MAX_ATTEMPTS:
-        return apology_draft(turn, turn.error or ErrorText("answer_cut_off"))
+        return open_questions.apology_draft(turn, turn.error or ErrorText("answer_cut_off"))
     texts = texts_to_answer(turn, text)
     text = "\n".join(texts)
-    if reason := handover_reason(turn, text):
-        return handover_draft(turn, reason)
+    if reason := handing_over.handover_reason(turn, text):
+        return reply_store.handover_draft(turn, reason)
     hours: dict[str, str] = {}
-    if is_offline(dependencies.chat_model) and not pictures:
-        talk = small_talk_reply(turn, text, dependencies)
+    if reply_store.is_offline(dependencies.chat_model) and not pictures:
+        talk = reply_store.small_talk_reply(turn, text, dependencies)
         if talk is not None:
             return talk
-        hours = {each: answer for each in texts if (answer := hours_reply(turn, each))}
+        hours = {each: answer for each in texts if (answer := reply_store.hours_reply(turn, each))}
         text = "\n".join(each for each in texts if each not in hours)
         if not text:
             # Without a model's name: it isn't among the questions without an answer.
-            return Draft(text=_joined(hours), is_system_text=True, uses_memory=False)
+            return reply_store.Draft(text=_joined(hours), is_system_text=True, uses_memory=False)
     draft = model_reply(work, text, pictures)
     draft.text = "\n\n".join(filter(None, (_joined(hours), draft.text)))
-    if not draft.is_apology and handover_is_offered(turn, text):
-        offer_person(draft, turn)
+    if not draft.is_apology and handing_over.handover_is_offered(turn, text):
+        reply_store.offer_person(draft, turn)
     return draft
 
 
@@ -371,7 +339,7 @@ def _show_as_read(turn: Turn, dependencies: Dependencies) -> None:
         return
     # Where the message came from; it is answered where the person is by then.
     sender = turn.message.sender if turn.message and not turn.chat.is_group else ""
-    to = Recipient(sender, by_number=turn.number_id) if sender else recipient_of(turn)
+    to = Recipient(sender, by_number=turn.number_id) if sender else send.recipient_of(turn)
     try:
         dependencies.providers[turn.provider].mark_read(
             provider_message_id=turn.provider_message_id, to=to, typing=True

@@ -17,10 +17,8 @@ from django.utils import timezone
 
 from memoryproject.foundation.leases import RELEASED
 from sessions_app.conversations.plain_words import small_talk
-from sessions_app.models import Turn
-from sessions_app.models.chats import Provider
-from sessions_app.models.turn_states import turn_move
-from sessions_app.models.turns import WAITING_STATES, TurnState
+from sessions_app.models import WAITING_STATES, Provider, Turn, TurnState
+from sessions_app.models.turns import turn_move
 from sessions_app.turns.turn_claims import WHOLE_TURNS, TurnLease, is_command
 
 # The key of a turn's context: its message came while an answer was made, which was dropped.

@@ -16,8 +16,7 @@ from memoryproject.foundation.integrations.embedders.base import (
     embed_covered,
     embed_queries,
 )
-from sessions_app.models import AnswerRating, Turn
-from sessions_app.models.turns import TurnState
+from sessions_app.models import AnswerRating, Turn, TurnState
 from sessions_app.recall.facade import Hit
 from sessions_app.turns.compose_prompt import recall_today
 from sessions_app.turns.turn_dependencies import Dependencies

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
-from uuid import UUID
 
 from django.utils import timezone
 
@@ -12,31 +11,14 @@ from memoryproject.foundation.integrations.llm.base import ChatMessage, Picture
 from memoryproject.foundation.process.tracing import span
 from memoryproject.foundation.retrieval.subqueries import asks_for_all
 from sessions_app.cards.card_recall import CardHit, cards_recall
+from sessions_app.conversations import message_store, message_text, plain_words
 from sessions_app.conversations.history_queries import History, messages_left_out, profile_current
-from sessions_app.conversations.message_context import QUOTED
-from sessions_app.conversations.message_store import chat_form
-from sessions_app.conversations.message_text import HistoryMessage, as_chat_lines, without_notice
-from sessions_app.conversations.plain_words import asks_in_words
 from sessions_app.hours import hours_of
 from sessions_app.hours_answers import hours_in_prompt
 from sessions_app.models import AssistantProfile, Message, Turn
 from sessions_app.person.person_recall import PersonHit, person_recall
 from sessions_app.promises.store import today
-from sessions_app.recall.facade import (
-    CLIENT_NAME,
-    CLIENTS_MEMORY,
-    MEMORY,
-    NEWER,
-    SAID_BY,
-    FactTimes,
-    Hit,
-    RecallResult,
-    Viewer,
-    hit_record,
-    is_sure,
-    number_for,
-    recall,
-)
+from sessions_app.recall import facade as recall
 from sessions_app.turns.prompt import (
     SPEAKERS,
     Profile,
@@ -68,7 +50,7 @@ class Material:
     turn: Turn
     text: str
     history: History | None
-    recalled: RecallResult
+    recalled: recall.RecallResult
     cards: Sequence[CardHit]
     pictures: Sequence[Picture] = ()
     person: PersonHit | None = None
@@ -112,13 +94,12 @@ def compose_prompt(material: Material, dependencies: Dependencies, limit: int | 
 
 def recall_for_prompt(
     query: str,
-    *,
-    chat_id: UUID,
-    user_role: str,
+    viewer: recall.Viewer,
     history: History | None,
     dependencies: Dependencies,
+    *,
     nearest: int = 0,
-) -> RecallResult:
+) -> recall.RecallResult:
     """Return what is recalled for a prompt with this history, and isn't in it already.
 
     That is nothing where long-term memory is off. ``nearest``: see ``recall``. Of what is no
@@ -126,20 +107,20 @@ def recall_for_prompt(
     for all of something gets more texts, and also facts that have ended.
     """
     if not dependencies.rules.longterm_enabled or not query.strip():
-        return RecallResult([])
+        return recall.RecallResult([])
     if nearest > 1:
-        near = number_for(query, nearest)
+        near = recall.number_for(query, nearest)
     else:
-        near = nearest if asks_in_words(query) else 0
-    return recall(
+        near = nearest if plain_words.asks_in_words(query) else 0
+    return recall.recall(
         query=_with_quoted(query, history),
-        viewer=Viewer(user_role, chat_id),
+        viewer=viewer,
         embedder=dependencies.embedder,
-        top_k=number_for(query, dependencies.rules.top_k),
+        top_k=recall.number_for(query, dependencies.rules.top_k),
         min_similarity=dependencies.rules.min_similarity,
         nearest=near,
         with_ended=asks_for_all(query),
-        left_out=None if history is None else messages_left_out(history, chat_id),
+        left_out=messages_left_out(history, viewer.chat_id) if history and viewer.chat_id else None,
     )
 
 
@@ -148,12 +129,14 @@ def _with_quoted(query: str, history: History | None) -> str:
     last = history.messages[-1] if history else None
     if last is None or not query.strip().endswith(last.content.strip()):
         return query
-    quoted = last.metadata.get(QUOTED)
+    quoted = last.metadata.get(message_text.QUOTED)
     text = str(quoted.get("text") or "") if isinstance(quoted, dict) else ""
     return f"{query}\n{text}" if text.strip() else query
 
 
-def recall_today(question: Message, *, turn: Turn, dependencies: Dependencies) -> RecallResult:
+def recall_today(
+    question: Message, *, turn: Turn, dependencies: Dependencies
+) -> recall.RecallResult:
     """Repeat the recall of a turn with the rights that its chat has today.
 
     ``question``: the turn's message. Those after it, and those that its prompt held, don't count.
@@ -162,39 +145,32 @@ def recall_today(question: Message, *, turn: Turn, dependencies: Dependencies) -
     history = dependencies.chat_memory.history(
         question, user_role=user_role, max_messages=dependencies.rules.history_max_messages
     )
-    return recall_for_prompt(
-        question.content.strip(),
-        chat_id=turn.chat_id,
-        user_role=user_role,
-        history=history,
-        dependencies=dependencies,
-    )
+    viewer = recall.Viewer(user_role, turn.chat_id)
+    return recall_for_prompt(question.content.strip(), viewer, history, dependencies)
 
 
-def cards_in_reach(
-    turn: Turn, history: History | None, dependencies: Dependencies
-) -> list[CardHit]:
-    """Return the cards that the turn may use.
+def material_of(
+    turn: Turn,
+    text: str,
+    history: History | None,
+    recalled: recall.RecallResult,
+    dependencies: Dependencies,
+    **others: Any,
+) -> Material:
+    """Return the parts of a turn's prompt, with the cards and what is known of the person.
 
-    There are none where memory is off, or where long-term memory is off.
+    These are none where memory is off, or where long-term memory is off. What is recalled anyway is
+    not among what is known of the person.
     """
     rules = dependencies.rules
-    if history is None or not rules.longterm_enabled or not rules.cards_in_prompt:
-        return []
-    return cards_recall(turn=turn, most=rules.cards_in_prompt)
-
-
-def person_in_reach(
-    turn: Turn, history: History | None, recalled: RecallResult, dependencies: Dependencies
-) -> PersonHit | None:
-    """Return what the turn may use of the person's card, without what is recalled anyway.
-
-    There is nothing where memory is off, or where long-term memory is off.
-    """
-    rules = dependencies.rules
-    if history is None or not rules.longterm_enabled or not rules.person_in_prompt:
-        return None
-    return person_recall(turn=turn, recalled={hit.id for hit in recalled.hits})
+    is_on = history is not None and rules.longterm_enabled
+    cards: Sequence[CardHit] = ()
+    if is_on and rules.cards_in_prompt:
+        cards = cards_recall(turn=turn, most=rules.cards_in_prompt)
+    if is_on and rules.person_in_prompt:
+        keys = {hit.id for hit in recalled.hits}
+        others["person"] = person_recall(turn=turn, recalled=keys)
+    return Material(turn, text, history, recalled, cards, **others)
 
 
 def known_context_tokens(dependencies: Dependencies) -> int | None:
@@ -244,15 +220,15 @@ def history_lines(material: Material) -> list[ChatMessage]:
 
 
 def stored_lines(
-    messages: Sequence[HistoryMessage], turn: Turn, pictures: Sequence[Picture] = ()
+    messages: Sequence[Message], turn: Turn, pictures: Sequence[Picture] = ()
 ) -> list[ChatMessage]:
     """Return stored messages as the model reads them, each with those pictures of its own."""
     lines = []
-    for message, role, content in as_chat_lines(messages, is_group=turn.chat.is_group):
+    for message, role, content in message_text.as_chat_lines(messages, is_group=turn.chat.is_group):
         if message is None:
             lines.append(ChatMessage(role, content))
             continue
-        form = chat_form(message.metadata)
+        form = message_store.chat_form(message.metadata)
         own = [each for each in pictures if each.message_id == str(message.message_id)]
         lines.append(ChatMessage(role, content, form.tool_calls, form.tool_call_id, form.name, own))
     return lines
@@ -271,40 +247,40 @@ def profile_for_prompt(profile: AssistantProfile) -> Profile:
     )
 
 
-def recalled_of(hit: Hit) -> Recalled:
+def recalled_of(hit: recall.Hit) -> Recalled:
     """Return a hit in the form that the prompt needs."""
     around = [
         f"{name} that, {SPEAKERS.get(hit.metadata[name]['role'], 'it was said')}: "
-        f"{without_notice(hit.metadata[name]['content'])}"
+        f"{message_text.without_notice(hit.metadata[name]['content'])}"
         for name in ("before", "after")
         if name in hit.metadata
     ]
-    times = FactTimes.of(hit.metadata) if hit.source == "memory" else None
+    times = recall.FactTimes.of(hit.metadata) if hit.source == "memory" else None
     return Recalled(
-        content=without_notice(hit.content),
+        content=message_text.without_notice(hit.content),
         label=hit_label(hit),
         said_on=times.said_at if times and times.said_at else hit.created_at,
         around=around,
-        after=without_notice(hit.metadata.get("after", {}).get("content", "")),
-        client=hit.metadata.get(CLIENT_NAME, ""),
+        after=message_text.without_notice(hit.metadata.get("after", {}).get("content", "")),
+        client=hit.metadata.get(recall.CLIENT_NAME, ""),
         notes=_notes(hit, times),
         times=times,
-        is_sure=is_sure(hit),
+        is_sure=recall.is_sure(hit),
     )
 
 
-def _notes(hit: Hit, times: FactTimes | None) -> list[str]:
+def _notes(hit: recall.Hit, times: recall.FactTimes | None) -> list[str]:
     """Return who said a memory, and whether it still holds."""
     notes = []
-    if hit.metadata.get(SAID_BY):
-        notes.append(f"said by {hit.metadata[SAID_BY]}")
+    if hit.metadata.get(recall.SAID_BY):
+        notes.append(f"said by {hit.metadata[recall.SAID_BY]}")
     if promise := hit.metadata.get(PROMISE):
         notes.append(_promise_note(promise))
     if times and times.has_ended(timezone.now()):
         notes.append("ended")
-    if not is_sure(hit):
+    if not recall.is_sure(hit):
         notes.append("perhaps about something else")
-    if hit.metadata.get(NEWER):
+    if hit.metadata.get(recall.NEWER):
         notes.append("perhaps replaced by the newer one above")
     return notes
 
@@ -317,14 +293,14 @@ def _promise_note(promise: Mapping[str, Any]) -> str:
     return f"our promise, {state}" + (f", due {due}" if due else "")
 
 
-def hit_label(hit: Hit) -> str:
+def hit_label(hit: recall.Hit) -> str:
     """Return how the prompt introduces a hit."""
-    if client := hit.metadata.get(CLIENT_NAME):
-        return f"{CLIENTS_MEMORY}{client}"
-    return SPEAKERS.get(hit.metadata.get("role", ""), MEMORY)
+    if client := hit.metadata.get(recall.CLIENT_NAME):
+        return f"{recall.CLIENTS_MEMORY}{client}"
+    return SPEAKERS.get(hit.metadata.get("role", ""), recall.MEMORY)
 
 
-def hit_text(hit: Hit, time_zone: str) -> str:
+def hit_text(hit: recall.Hit, time_zone: str) -> str:
     """Return a hit as it stands in the prompt, whole."""
     return recalled_text(recalled_of(hit), time_zone)
 
@@ -333,7 +309,7 @@ def recalled_record(material: Material, prompt: Prompt) -> list[dict[str, Any]]:
     """Return what was recalled, with its scores, and which of it the prompt holds."""
     kept, person = len(prompt.kept_recalled), material.person
     hits = [
-        {**hit_record(hit), "in_prompt": place < kept}
+        {**recall.hit_record(hit), "in_prompt": place < kept}
         for place, hit in enumerate(material.recalled.hits)
     ]
     shown_cards = [
@@ -345,7 +321,7 @@ def recalled_record(material: Material, prompt: Prompt) -> list[dict[str, Any]]:
 
 
 def left_out_record(
-    history: History | None, recalled: RecallResult, prompt: Prompt, dropped_history: int
+    history: History | None, recalled: recall.RecallResult, prompt: Prompt, dropped_history: int
 ) -> dict[str, Any]:
     """Return what the token budget left out."""
     summary = history.summary if history else None

@@ -7,18 +7,10 @@ from functools import lru_cache
 from django.conf import settings
 
 from memories_app.documents.dependencies import build_document_limits, documents_folder
-from memoryproject.foundation.integrations.configured import (
-    configured_chat_model,
-    configured_context_limit,
-    configured_providers,
-    configured_transcriber,
-)
+from memoryproject.foundation.integrations import configured
 from memoryproject.foundation.integrations.documents.sandbox import SandboxExtractor
-from memoryproject.foundation.integrations.media_storage.storage_choice import (
-    configured_media_storage,
-)
-from memoryproject.foundation.process.jobs import ConnectionClosingExecutor
-from memoryproject.foundation.process.storage import SharedTimes
+from memoryproject.foundation.integrations.media_storage import storage_choice
+from memoryproject.foundation.process import jobs, storage
 from sessions_app.embedding.dependencies import enqueue_vectors
 from sessions_app.embedding.facade import embedder as embedder
 from sessions_app.extraction.dependencies import enqueue_learning, is_learning_enabled
@@ -59,18 +51,18 @@ def build_answer_rules() -> AnswerRules:
 def build_turn_dependencies() -> Dependencies:
     """Build all the dependencies of a turn."""
     return Dependencies(
-        chat_model=configured_chat_model(),
+        chat_model=configured.configured_chat_model(),
         embedder=embedder(),
-        providers=configured_providers(),
+        providers=configured.configured_providers(),
         chat_memory=build_chat_memory(),
         rules=build_answer_rules(),
-        context_limit=configured_context_limit(),
+        context_limit=configured.configured_context_limit(),
         storage_notices=build_storage_notices(),
         files=build_file_dependencies(),
         transcripts=build_transcript_backups(),
         learn=enqueue_learning if is_learning_enabled() else None,
         limits=build_usage_limits(),
-        media=configured_media_storage(),
+        media=storage_choice.configured_media_storage(),
         enqueue=answer_soon,
     )
 
@@ -82,7 +74,7 @@ def build_file_dependencies() -> FileDependencies:
         folder=documents_folder(),
         extractor=SandboxExtractor(limits),
         limits=limits,
-        transcriber=configured_transcriber(),
+        transcriber=configured.configured_transcriber(),
     )
 
 
@@ -92,9 +84,9 @@ def build_storage_notices() -> StorageNotices:
 
     They need a file of their own, so this must run before the disk is full.
     """
-    executor = ConnectionClosingExecutor(max_workers=2, thread_name_prefix="storage-notices")
-    notified = SharedTimes(settings.DATA_DIR / "storage-notices.times")
-    return StorageNotices(configured_providers, executor, notified)
+    executor = jobs.ConnectionClosingExecutor(max_workers=2, thread_name_prefix="storage-notices")
+    notified = storage.SharedTimes(settings.DATA_DIR / "storage-notices.times")
+    return StorageNotices(configured.configured_providers, executor, notified)
 
 
 def build_answerer(*, threads: int, tend: Callable[[], object]) -> Answerer:

@@ -13,19 +13,14 @@ from memoryproject.foundation.audit.audit_events import SYSTEM
 from memoryproject.foundation.outgoing_webhooks.deliveries import HookEvent, hooks_raise
 from memoryproject.foundation.outgoing_webhooks.models import EventType
 from memoryproject.foundation.staff_notices import Kind, notify
-from sessions_app.conversations.history_queries import profile_current
-from sessions_app.conversations.phrases import text_for
+from sessions_app.conversations import history_queries, phrases, session_lifecycle
 from sessions_app.conversations.plain_words import denies, wants_person
-from sessions_app.conversations.session_lifecycle import rules_look
 from sessions_app.hours import hours_of
 from sessions_app.hours_answers import opening_line
-from sessions_app.models import Message, Turn
-from sessions_app.models.chats import GODFATHER
-from sessions_app.models.messages import Role
+from sessions_app.models import GODFATHER, Message, Role, Turn, TurnState
 from sessions_app.models.takeover import PauseCause
-from sessions_app.models.turns import HANDOVER, TurnState
-from sessions_app.turns.bursts import is_own_text, texts_before
-from sessions_app.turns.turn_claims import chat_pause, pause_in_force
+from sessions_app.models.turns import HANDOVER
+from sessions_app.turns import bursts, turn_claims
 
 # What the question asks that offers a person.
 PERSON = "person"
@@ -54,8 +49,8 @@ def handover_reason(turn: Turn, text: str) -> str:
     """Return why the message's conversation goes to a person now; "" if it doesn't."""
     if not can_be_handed_over(turn):
         return ""
-    before = texts_before(turn, (TurnState.MERGED, TurnState.HELD))
-    if (is_own_text(turn) and wants_person(text)) or any(map(wants_person, before)):
+    before = bursts.texts_before(turn, (TurnState.MERGED, TurnState.HELD))
+    if (bursts.is_own_text(turn) and wants_person(text)) or any(map(wants_person, before)):
         return ASKED
     return FAILED if _denials(turn, text) >= MAX_DENIALS else ""
 
@@ -89,13 +84,13 @@ def handover_text(turn: Turn, reason: str) -> str:
     Where staff have written the opening hours in words, the words.
     """
     language = turn.chat.language
-    lines = [text_for(_TEXTS[reason], language)]
-    profile, now = profile_current(), timezone.now()
+    lines = [phrases.text_for(_TEXTS[reason], language)]
+    profile, now = history_queries.profile_current(), timezone.now()
     if hours := hours_of(profile):
         if not hours.is_open(now):
             lines += opening_line(hours, "hours_reply", language, now)
     elif words := profile.opening_hours.strip()[:MAX_HOURS]:
-        lines.append(text_for("handover_hours", language, hours=words))
+        lines.append(phrases.text_for("handover_hours", language, hours=words))
     return "\n".join(lines)
 
 
@@ -106,9 +101,9 @@ def hand_over(turn: Turn, reason: str) -> None:
     set themselves stays. At a limit there is nothing to pause: commands still work.
     """
     now = timezone.now()
-    before = pause_in_force(turn.chat_id, now)
+    before = turn_claims.pause_in_force(turn.chat_id, now)
     if reason != LIMIT and (before is None or before.is_sliding):
-        chat_pause(
+        turn_claims.chat_pause(
             chat_id=turn.chat_id,
             until=now + WAITS,
             by=None,
@@ -124,4 +119,4 @@ def hand_over(turn: Turn, reason: str) -> None:
     }
     hooks_raise([HookEvent(EventType.HANDOVER_REQUESTED, turn.turn_id, data, turn.chat_id)])
     notify(Kind.ASKED, [(turn.turn_id, turn.chat_id)])
-    rules_look(turn.chat_id)
+    session_lifecycle.rules_look(turn.chat_id)

@@ -26,16 +26,9 @@ from memoryproject.foundation.integrations.retry import DELAYS, wait_before_retr
 from memoryproject.foundation.integrations.whatsapp.base import MediaError, MediaProvider
 from memoryproject.foundation.integrations.whatsapp.events import Media
 from memoryproject.foundation.text.characters import cut_at_word
-from sessions_app.conversations.chat_language import language_learn
-from sessions_app.conversations.epochs import chats_keep
-from sessions_app.conversations.phrases import counted, document_failure, received_text, text_for
-from sessions_app.conversations.plain_words import parse_command
-from sessions_app.media.fetch import media_name
-from sessions_app.media.outgoing_types import HEAD, type_of
-from sessions_app.models import ChatSession, MediaFile, Message, Turn
-from sessions_app.models.chats import GODFATHER
-from sessions_app.models.messages import Role
-from sessions_app.models.stored_media import MediaState
+from sessions_app.conversations import chat_language, epochs, phrases, plain_words
+from sessions_app.media import fetch, outgoing_types
+from sessions_app.models import GODFATHER, ChatSession, MediaFile, MediaState, Message, Role, Turn
 from sessions_app.turns.send import recipient_of
 from sessions_app.turns.turn_dependencies import Dependencies, FileDependencies, TurnWork
 
@@ -158,7 +151,7 @@ def _kept(message_id: UUID | None, dependencies: Dependencies) -> Picture | None
     if row is None or row.size > MAX_PICTURE or row.content_type not in TYPES:
         return None
     try:
-        with dependencies.media.open(media_name(row.pk)) as file:
+        with dependencies.media.open(fetch.media_name(row.pk)) as file:
             content = file.read()
     except OSError as error:
         logger.warning("The picture of message %s can't be read: %s", message_id, error)
@@ -181,7 +174,7 @@ def _fetched(work: TurnWork) -> Picture | None:
 
 def _picture(turn: Turn, file: IncomingFile) -> Picture | None:
     content = file.read()
-    content_type = type_of(content[:HEAD], kind=PICTURE)
+    content_type = outgoing_types.type_of(content[: outgoing_types.HEAD], kind=PICTURE)
     if content_type not in TYPES:
         return None
     return Picture(content_type, content, str(turn.message.pk) if turn.message else "")
@@ -204,7 +197,7 @@ def document_note(work: TurnWork) -> str:
     turn, dependencies = work.turn, work.dependencies
     files = dependencies.files
     if files is None:
-        return received_text("document", turn.chat.language)
+        return phrases.received_text("document", turn.chat.language)
     if turn.message is None or not dependencies.rules.longterm_enabled:
         return _say("document_not_kept", turn, files)
     try:
@@ -224,9 +217,9 @@ def document_note(work: TurnWork) -> str:
         return _say("document_too_large" if too_large else "document_unfetched", turn, files)
     except DocumentError as error:
         logger.warning("The document of turn %s could not be read: %s", turn.turn_id, error)
-        return _say(document_failure(error.code), turn, files)
+        return _say(phrases.document_failure(error.code), turn, files)
     if document.state == DocumentState.FAILED:
-        return _say(document_failure(document.error_code), turn, files)
+        return _say(phrases.document_failure(document.error_code), turn, files)
     return _report(document, turn, files, known=known)
 
 
@@ -247,7 +240,7 @@ def _document_of(work: TurnWork, files: FileDependencies) -> tuple[SourceDocumen
         fetched(work, folder=files.folder, max_bytes=files.limits.size) as file,
         transaction.atomic(),
     ):
-        chats_keep([turn.chat_id])
+        epochs.chats_keep([turn.chat_id])
         received = document_receive(
             file=file,
             name=_name(turn),
@@ -262,15 +255,15 @@ def _document_of(work: TurnWork, files: FileDependencies) -> tuple[SourceDocumen
 
 def _report(document: SourceDocument, turn: Turn, files: FileDependencies, *, known: bool) -> str:
     language = turn.chat.language
-    sizes = [counted("passage", document.memories.count(), language)]
+    sizes = [phrases.counted("passage", document.memories.count(), language)]
     if document.pages is not None:
-        sizes.insert(0, counted("page", document.pages, language))
+        sizes.insert(0, phrases.counted("page", document.pages, language))
     name = "document_known" if known else "document_read"
     return _say(name, turn, files, size=", ".join(sizes))
 
 
 def _say(name: str, turn: Turn, files: FileDependencies, **values: str) -> str:
-    return text_for(
+    return phrases.text_for(
         name,
         turn.chat.language,
         file=_name(turn),
@@ -288,7 +281,7 @@ def sent_document_name(filename: str, language: str) -> str:
     name = " ".join("".join(char for char in filename if char.isprintable()).split())
     if name:
         return cut_at_word(name, MAX_NAME_LENGTH)
-    return text_for("document_unnamed", language)
+    return phrases.text_for("document_unnamed", language)
 
 
 def _name(turn: Turn) -> str:
@@ -364,9 +357,9 @@ def _transcript_store(work: TurnWork, text: str, model: str) -> None:
             work.lease.lock()
             work.dependencies.chat_memory.retext(message=message, content=text)
             message.metadata = {**message.metadata, "transcript": {"model": model}}
-            if command := parse_command(text, in_group=turn.chat.is_group):
+            if command := plain_words.parse_command(text, in_group=turn.chat.is_group):
                 message.metadata["command"] = command.name
             message.save(update_fields=["metadata"])
             turn.message = message
     # Not in the transaction: chats are locked before sessions.
-    language_learn(chat=turn.chat, text=text)
+    chat_language.language_learn(chat=turn.chat, text=text)

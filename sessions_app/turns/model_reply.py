@@ -24,33 +24,23 @@ from memoryproject.foundation.integrations.llm.base import (
     Picture,
     recited_lines,
 )
-from memoryproject.foundation.integrations.whatsapp.outgoing_text import (
-    text_within,
-    whole_sentences,
-)
-from memoryproject.foundation.process.storage import is_disk_full
-from memoryproject.foundation.process.tracing import span
-from sessions_app.conversations.history_queries import History
-from sessions_app.conversations.message_text import NOTICE
-from sessions_app.conversations.phrases import text_for
-from sessions_app.conversations.session_lifecycle import ANSWERING, turn_failed
+from memoryproject.foundation.integrations.whatsapp import outgoing_text
+from memoryproject.foundation.process import storage, tracing
+from sessions_app.conversations import history_queries, message_text, phrases, session_lifecycle
 from sessions_app.hours import tells_hours
-from sessions_app.limits.answer_limits import MeteredChatModel
-from sessions_app.limits.intake import LimitReachedError
-from sessions_app.models import Turn
-from sessions_app.models.chats import GODFATHER, reading_role
-from sessions_app.models.turn_states import turns_move
-from sessions_app.models.turns import Outcome, TurnState
-from sessions_app.recall.facade import RecallResult, is_sure
+from sessions_app.limits import answer_limits, intake
+from sessions_app.models import GODFATHER, Outcome, Turn, TurnState
+from sessions_app.models.chats import reading_role
+from sessions_app.models.turns import turns_move
+from sessions_app.recall.facade import RecallResult, Viewer, is_sure
 from sessions_app.turns.compose_prompt import (
     Composed,
     Material,
-    cards_in_reach,
     compose_prompt,
     history_for_prompt,
     known_context_tokens,
     left_out_record,
-    person_in_reach,
+    material_of,
     recall_for_prompt,
     recalled_record,
 )
@@ -73,7 +63,7 @@ RECONNECT_DELAYS = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0)
 
 def turn_put_back(lease: TurnLease, error: Exception, dependencies: Dependencies) -> None:
     """Record the fault that ended the work on a turn, and leave the turn for a retry."""
-    if is_disk_full(error):
+    if storage.is_disk_full(error):
         _storage_full(lease, dependencies)
         return
     logger.error("A turn failed.", exc_info=error)
@@ -88,7 +78,7 @@ def lease_release(lease: TurnLease) -> None:
     try:
         lease.release()
     except Error as error:
-        if connection.is_usable() and not is_disk_full(error):
+        if connection.is_usable() and not storage.is_disk_full(error):
             raise
 
 
@@ -152,7 +142,7 @@ def _fault(lease: TurnLease, error: Exception) -> None:
         with transaction.atomic():
             if turns_move(held, TurnState.FAILED, error=text, finished_at=timezone.now()):
                 turn.error = text
-                turn_failed(turn, stage=ANSWERING)
+                session_lifecycle.turn_failed(turn, stage=session_lifecycle.ANSWERING)
         return
     later = timezone.now() + timedelta(seconds=2**turn.attempts)
     _retry_later(turn, held, error=text, not_before=later)
@@ -194,9 +184,8 @@ def model_reply(work: TurnWork, text: str, pictures: Sequence[Picture] = ()) -> 
     history = history_for_prompt(turn, dependencies)
     recalled = _timed(draft, "recall_ms", lambda: _recall(turn, text, history, dependencies))
     is_nearest = bool(recalled.hits) and not is_sure(recalled.hits[0])
-    cards = cards_in_reach(turn, history, dependencies)
-    person = person_in_reach(turn, history, recalled, dependencies)
-    material = Material(turn, text, history, recalled, cards, pictures, person, work.profile)
+    shown: dict[str, Any] = {"pictures": pictures, "profile": work.profile}
+    material = material_of(turn, text, history, recalled, dependencies, **shown)
     rules = dependencies.rules
     is_offered = rules.model_tools and rules.longterm_enabled and history is not None
     tools = ToolCalls(turn, dependencies, text, is_offered, history)
@@ -223,7 +212,7 @@ def model_reply(work: TurnWork, text: str, pictures: Sequence[Picture] = ()) -> 
         draft.handover = MODEL
         draft.text = f"{draft.text}\n\n{handover_text(turn, MODEL)}".strip()
     if recalled.degraded and not draft.is_apology:
-        draft.text += f"\n\n{text_for(NOTICE, turn.chat.language)}"
+        draft.text += f"\n\n{phrases.text_for(message_text.NOTICE, turn.chat.language)}"
     return draft
 
 
@@ -232,15 +221,15 @@ def _without_model(
 ) -> None:
     """Answer from memory alone, or apologise. Raises LimitReachedError."""
     language, error = material.turn.chat.language, answered.error
-    if error is None or isinstance(error, LimitReachedError):
+    if error is None or isinstance(error, intake.LimitReachedError):
         raise error or AssertionError("neither an answer nor an error")
     logger.error("The chat model gave no answer: %s", error)
     draft.error = error_text(error)
     draft.model = dependencies.chat_model.name
     recited_texts = _recited(answered.composed.prompt, material, most_unsure=0)
-    draft.text = text_for("apology", language)
+    draft.text = phrases.text_for("apology", language)
     if _is_filtered(error):
-        draft.text = text_for("answer_filtered", language)
+        draft.text = phrases.text_for("answer_filtered", language)
         recited_texts = []
     if recited_texts:
         lines = recited_lines(recited_texts)
@@ -261,13 +250,13 @@ def _cut(draft: Draft, completion: Completion, turn: Turn, dependencies: Depende
     It may be longer than the model could write, or than what is sent.
     """
     written = completion.text.rstrip()
-    note = text_for("answer_cut", turn.chat.language)
+    note = phrases.text_for("answer_cut", turn.chat.language)
     if completion.finish is Finish.CUT:
-        draft.text = f"{whole_sentences(written)}\n\n{note}"
+        draft.text = f"{outgoing_text.whole_sentences(written)}\n\n{note}"
     provider = dependencies.providers.get(turn.provider)
     if provider is not None:
         parts = dependencies.rules.max_reply_parts
-        draft.text = text_within(draft.text, provider.text_limit, parts, note)
+        draft.text = outgoing_text.text_within(draft.text, provider.text_limit, parts, note)
     if draft.text != completion.text:
         draft.left_out["answer_cut"] = True
 
@@ -281,7 +270,7 @@ def _ask(
     """
     turn, is_owner = material.turn, material.turn.user_role == GODFATHER
     plain, limits = dependencies.chat_model, dependencies.limits
-    chat_model = MeteredChatModel(plain, turn.chat_id, is_owner, limits)
+    chat_model = answer_limits.MeteredChatModel(plain, turn.chat_id, is_owner, limits)
     composed = compose_prompt(material, dependencies, known_context_tokens(dependencies))
     for refused in range(MAX_SHORTENINGS + 1):
         try:
@@ -304,7 +293,7 @@ def _ask(
     raise AssertionError("not reached")
 
 
-@span("model")
+@tracing.span("model")
 def _complete(
     chat_model: ChatModel, prompt: Prompt, material: Material, lease: TurnLease, tools: ToolCalls
 ) -> Completion:
@@ -356,24 +345,19 @@ def _holds(text: Recalled, language: str) -> str:
     days = days_of(text.times, zone)
     if text.times.has_ended(timezone.now()):
         days = [("ended", day) for _, day in days[-1:]]
-    return ", ".join(text_for(f"fact_{word}", language, day=day) for word, day in days)
+    return ", ".join(phrases.text_for(f"fact_{word}", language, day=day) for word, day in days)
 
 
-@span("recall")
+@tracing.span("recall")
 def _recall(
-    turn: Turn, text: str, history: History | None, dependencies: Dependencies
+    turn: Turn, text: str, history: history_queries.History | None, dependencies: Dependencies
 ) -> RecallResult:
     if history is None:
         return RecallResult([])
-    return recall_for_prompt(
-        text,
-        chat_id=turn.chat_id,
-        user_role=reading_role(turn.user_role, turn.context),
-        history=history,
-        dependencies=dependencies,
-        # Without a model nobody tells whether they answer the question: one is offered.
-        nearest=1 if is_offline(dependencies.chat_model) else dependencies.rules.nearest,
-    )
+    viewer = Viewer(reading_role(turn.user_role, turn.context), turn.chat_id)
+    # Without a model nobody tells whether they answer the question: one is offered.
+    nearest = 1 if is_offline(dependencies.chat_model) else dependencies.rules.nearest
+    return recall_for_prompt(text, viewer, history, dependencies, nearest=nearest)
 
 
 def _record(draft: Draft, material: Material, composed: Composed, *, refused: int) -> None:

@@ -12,25 +12,16 @@ from typing import Any
 
 from memories_app.facts.validation import MAX_CONTENT
 from memoryproject.foundation.errors.stored_errors import ErrorText
-from memoryproject.foundation.integrations.llm.base import (
-    ChatMessage,
-    ChatModelError,
-    ChatRequest,
-    Completion,
-    ToolCall,
-)
-from memoryproject.foundation.integrations.llm.server_traits import Traits, fitted
+from memoryproject.foundation.integrations.llm import base as llm, server_traits
 from memoryproject.foundation.redaction.redact import holds_card_number
 from memoryproject.foundation.text.characters import cut_at_word, fold
 from sessions_app.conversations.history_queries import History, messages_left_out
 from sessions_app.models import Turn
 from sessions_app.models.chats import reading_role
 from sessions_app.recall.facade import MEMORIES, MESSAGES, Viewer, hit_record, number_for, recall
+from sessions_app.turns import compose_prompt, handing_over, turn_dependencies
 from sessions_app.turns.commands.dispatch import remember_reply
-from sessions_app.turns.compose_prompt import hit_text
-from sessions_app.turns.handing_over import can_be_handed_over
 from sessions_app.turns.prompt import fenced_text, quotes_instructions, without_labels
-from sessions_app.turns.turn_dependencies import Dependencies
 
 logger = logging.getLogger(__name__)
 
@@ -99,11 +90,11 @@ class ToolCalls:
     """
 
     turn: Turn
-    dependencies: Dependencies
+    dependencies: turn_dependencies.Dependencies
     text: str
     is_offered: bool
     history: History | None = None
-    exchange: list[ChatMessage] = field(default_factory=list)
+    exchange: list[llm.ChatMessage] = field(default_factory=list)
     recalled: list[dict[str, Any]] = field(default_factory=list)
     hands_over: bool = False
 
@@ -111,11 +102,11 @@ class ToolCalls:
     def offered(self) -> Sequence[Mapping[str, Any]]:
         if not self.is_offered:
             return ()
-        return (*TOOLS, HAND_OVER) if can_be_handed_over(self.turn) else TOOLS
+        return (*TOOLS, HAND_OVER) if handing_over.can_be_handed_over(self.turn) else TOOLS
 
     def complete(
-        self, request: ChatRequest, ask: Callable[[ChatRequest], Completion]
-    ) -> Completion:
+        self, request: llm.ChatRequest, ask: Callable[[llm.ChatRequest], llm.Completion]
+    ) -> llm.Completion:
         """Return the model's answer to a request, after what it calls has been run.
 
         Raises ChatModelError, also where the answer repeats the instructions.
@@ -132,28 +123,30 @@ class ToolCalls:
             self._run(completion)
             offered = replace(offered, messages=[*prompt, *self.exchange])
         # Now it has to answer. Some servers refuse calls in a prompt where no function is offered.
-        as_texts = fitted(offered.messages, Traits(tools_as_text=True))
+        as_texts = server_traits.fitted(offered.messages, server_traits.Traits(tools_as_text=True))
         return self._checked(ask(replace(offered, messages=as_texts, tools=())), request)
 
-    def _checked(self, completion: Completion, request: ChatRequest) -> Completion:
+    def _checked(self, completion: llm.Completion, request: llm.ChatRequest) -> llm.Completion:
         system = [each.content for each in request.messages if each.role == "system"]
         if system and quotes_instructions(completion.text, system[0]):
-            raise ChatModelError(ErrorText(QUOTES_PROMPT), permanent=True)
+            raise llm.ChatModelError(ErrorText(QUOTES_PROMPT), permanent=True)
         names = [each["function"]["name"] for each in self.offered]
         if any("_" in name and name in completion.text for name in names):
             # A call in a form that nobody reads.
-            raise ChatModelError(ErrorText("model_empty"))
+            raise llm.ChatModelError(ErrorText("model_empty"))
         return replace(completion, text=without_labels(completion.text))
 
-    def _run(self, completion: Completion) -> None:
+    def _run(self, completion: llm.Completion) -> None:
         calls = completion.tool_calls[:MAX_CALLS]
         wanted = [call.as_dict() for call in calls]
-        self.exchange.append(ChatMessage("assistant", completion.text, tool_calls=wanted))
+        self.exchange.append(llm.ChatMessage("assistant", completion.text, tool_calls=wanted))
         for call in calls:
             result = self._result(call)
-            self.exchange.append(ChatMessage("tool", result, tool_call_id=call.id, name=call.name))
+            self.exchange.append(
+                llm.ChatMessage("tool", result, tool_call_id=call.id, name=call.name)
+            )
 
-    def _result(self, call: ToolCall) -> str:
+    def _result(self, call: llm.ToolCall) -> str:
         functions: dict[str, tuple[str, Callable[[str], str]]] = {
             "search_memory": ("query", lambda query: self._search(query, MEMORIES)),
             "search_conversation": ("query", lambda query: self._search(query, MESSAGES)),
@@ -172,7 +165,7 @@ class ToolCalls:
 
     def _hand_over(self, _reason: str) -> str:
         """Note the wish; it is carried out with the answer. The exchange shows the reason."""
-        if not can_be_handed_over(self.turn):
+        if not handing_over.can_be_handed_over(self.turn):
             return "There is nobody to hand over to here."
         self.hands_over = True
         return "A person has been called and will answer here."
@@ -190,7 +183,7 @@ class ToolCalls:
         )
         # An erasure finds by this record what the answer was told.
         self.recalled += [{**hit_record(hit), "in_prompt": True} for hit in found.hits]
-        lines = [hit_text(hit, rules.time_zone) for hit in found.hits]
+        lines = [compose_prompt.hit_text(hit, rules.time_zone) for hit in found.hits]
         return fenced_text(self.turn.turn_id.hex[:12], lines) or NOTHING
 
     def _remember(self, fact: str) -> str:

@@ -23,18 +23,32 @@ from memoryproject.foundation.outside_services.models import ServiceName, servic
 from sessions_app.conversations.epochs import EpochSnapshot, epoch_check
 from sessions_app.conversations.redact_derived import unstored_forget
 from sessions_app.conversations.session_lifecycle import ANSWERING, turn_failed
-from sessions_app.models import InboundDelivery, Message, Turn
-from sessions_app.models.messages import Role
-from sessions_app.models.sessions import SessionStatus
-from sessions_app.models.turn_states import turn_create, turn_move, turns_move
-from sessions_app.models.turns import APOLOGY_FOR, BROADCAST, BY_RULE, DEFERRALS, QUOTES, TurnState
+from sessions_app.models import (
+    InboundDelivery,
+    Message,
+    Outcome,
+    Role,
+    SessionStatus,
+    Turn,
+    TurnState,
+)
+from sessions_app.models.turns import (
+    APOLOGY_FOR,
+    BROADCAST,
+    BY_RULE,
+    DEFERRALS,
+    QUOTES,
+    turn_create,
+    turn_move,
+    turns_move,
+)
 from sessions_app.turns.reply_store import (
     Draft,
-    apology,
     message_store,
     parts_of,
     parts_store,
     replay_store,
+    say,
 )
 from sessions_app.turns.turn_dependencies import Dependencies, TurnWork
 
@@ -66,7 +80,8 @@ MADE = (TurnState.REPLIED, TurnState.SENDING, TurnState.SENT, TurnState.UNCONFIR
 
 def apology_draft(turn: Turn, error: str) -> Draft:
     """Return the apology for a turn that all tries failed to answer."""
-    draft = apology(turn, error)
+    draft = say("apology", turn, error=error, outcome=Outcome.FAILED)
+    draft.is_apology = True
     draft.is_outside = _fault_kind(error) in CONNECTION_ERRORS
     return draft
 

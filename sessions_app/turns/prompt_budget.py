@@ -22,15 +22,7 @@ from memoryproject.foundation.text.characters import (
     cut_to_tokens,
     estimate_tokens,
 )
-from sessions_app.turns.prompt import (
-    Profile,
-    Prompt,
-    PromptParts,
-    Recalled,
-    card_text,
-    recalled_text,
-    system_text,
-)
+from sessions_app.turns import prompt
 
 # A lower limit of a role doesn't count the fixed text.
 SMALL_LIMIT = 1_000
@@ -42,7 +34,7 @@ PASSAGE = 300
 MIN_PASSAGE = 100
 
 
-def build_prompt(parts: PromptParts) -> Prompt:
+def build_prompt(parts: prompt.PromptParts) -> prompt.Prompt:
     """Build the prompt within its limit.
 
     The fixed text and the message that is answered always stay, and of the message before it as
@@ -66,7 +58,7 @@ def build_prompt(parts: PromptParts) -> Prompt:
     return replace(built, cut_profile=cut_profile)
 
 
-def least_tokens(parts: PromptParts) -> int:
+def least_tokens(parts: prompt.PromptParts) -> int:
     """Return the tokens of the fixed text and the message that is answered, both whole.
 
     Where something was done since that message, such as the call of a tool, the last of it is
@@ -76,7 +68,7 @@ def least_tokens(parts: PromptParts) -> int:
     return _fixed_tokens(parts) + lines_tokens(found.question) + lines_tokens(found.last)
 
 
-def _least(parts: PromptParts, room: int) -> Prompt:
+def _least(parts: prompt.PromptParts, room: int) -> prompt.Prompt:
     """Build the prompt of the fixed text and the message that is answered alone."""
     found = divide_history(parts.history)
     history, cut = question_within([*found.question, *found.last], room)
@@ -84,7 +76,7 @@ def _least(parts: PromptParts, room: int) -> Prompt:
     return replace(_assembled(parts, bare), cut_messages=cut, conversation_room=0)
 
 
-def _limit(parts: PromptParts, fixed: int) -> int | None:
+def _limit(parts: prompt.PromptParts, fixed: int) -> int | None:
     """Return the limit of the whole prompt; None without one."""
     limits = []
     if parts.max_context_tokens is not None:
@@ -95,24 +87,24 @@ def _limit(parts: PromptParts, fixed: int) -> int | None:
     return min(limits, default=None)
 
 
-def _fixed_tokens(parts: PromptParts) -> int:
-    return estimate_tokens(system_text(_without_memory(parts)))
+def _fixed_tokens(parts: prompt.PromptParts) -> int:
+    return estimate_tokens(prompt.system_text(_without_memory(parts)))
 
 
-def _without_memory(parts: PromptParts) -> PromptParts:
+def _without_memory(parts: prompt.PromptParts) -> prompt.PromptParts:
     return replace(parts, recalled=(), cards=(), person=None, summary="", passage="")
 
 
-def _fence_tokens(parts: PromptParts) -> int:
+def _fence_tokens(parts: prompt.PromptParts) -> int:
     """Return the tokens of the words around what is remembered; 0 if nothing is."""
     remembered = parts.recalled or parts.cards or parts.person
     if not (remembered or parts.summary or parts.passage):
         return 0
     one = replace(_without_memory(parts), summary="x", passage="x")
-    return estimate_tokens(system_text(one)) - _fixed_tokens(parts) + ROUNDING
+    return estimate_tokens(prompt.system_text(one)) - _fixed_tokens(parts) + ROUNDING
 
 
-def _with_profile_within(parts: PromptParts) -> tuple[PromptParts, int]:
+def _with_profile_within(parts: prompt.PromptParts) -> tuple[prompt.PromptParts, int]:
     """Shorten the longest texts of the profile if it leaves too little room for the rest.
 
     Returns how many of its texts were shortened.
@@ -123,7 +115,7 @@ def _with_profile_within(parts: PromptParts) -> tuple[PromptParts, int]:
         return parts, 0
     profile = parts.profile
     texts = [profile.persona, profile.business_facts, profile.opening_hours]
-    empty = replace(parts, profile=Profile(profile.name, languages=profile.languages))
+    empty = replace(parts, profile=prompt.Profile(profile.name, languages=profile.languages))
     widths = widths_within(
         [estimate_tokens(text) for text in texts], room - _fixed_tokens(empty) - 10
     )
@@ -134,7 +126,7 @@ def _with_profile_within(parts: PromptParts) -> tuple[PromptParts, int]:
     return replace(parts, profile=shorter), cut
 
 
-def _has_long_recalled(parts: PromptParts, limit: int) -> bool:
+def _has_long_recalled(parts: prompt.PromptParts, limit: int) -> bool:
     longest = _longest_passage(limit)
     return any(estimate_tokens(text.content) > longest for text in parts.recalled)
 
@@ -144,7 +136,7 @@ def _longest_passage(room: int) -> int:
     return max(PASSAGE, room // 20)
 
 
-def _within(parts: PromptParts, room: int) -> Prompt:
+def _within(parts: prompt.PromptParts, room: int) -> prompt.Prompt:
     """Build the prompt with at most ``room`` tokens beside the fixed text."""
     earlier, question_lines, middle, last = divide_history(parts.history)
     question, cut_messages = question_within([*question_lines, *last], room)
@@ -188,11 +180,11 @@ def _within(parts: PromptParts, room: int) -> Prompt:
     )
 
 
-def _assembled(given: PromptParts, chosen: PromptParts) -> Prompt:
-    system = ChatMessage("system", system_text(chosen))
+def _assembled(given: prompt.PromptParts, chosen: prompt.PromptParts) -> prompt.Prompt:
+    system = ChatMessage("system", prompt.system_text(chosen))
     messages = [system, *chosen.history]
     pairs = zip(given.recalled, chosen.recalled, strict=False)
-    return Prompt(
+    return prompt.Prompt(
         messages=messages,
         tokens=sum(message.tokens for message in messages),
         dropped_recalled=len(given.recalled) - len(chosen.recalled),
@@ -204,13 +196,15 @@ def _assembled(given: PromptParts, chosen: PromptParts) -> Prompt:
     )
 
 
-def _tokens_of(text: Recalled, parts: PromptParts) -> int:
-    return estimate_tokens(recalled_text(text, parts.time_zone)) + ROUNDING
+def _tokens_of(text: prompt.Recalled, parts: prompt.PromptParts) -> int:
+    return estimate_tokens(prompt.recalled_text(text, parts.time_zone)) + ROUNDING
 
 
-def _recalled_within(parts: PromptParts, room: int, *, longest: int) -> list[Recalled]:
+def _recalled_within(
+    parts: prompt.PromptParts, room: int, *, longest: int
+) -> list[prompt.Recalled]:
     """Return the first recalled texts that fit, long ones as the passage that fits the query."""
-    kept: list[Recalled] = []
+    kept: list[prompt.Recalled] = []
     for place, text in enumerate(parts.recalled):
         share = room // (len(parts.recalled) - place)
         short = _shortened(text, parts, max(min(longest, share), MIN_PASSAGE))
@@ -223,13 +217,13 @@ def _recalled_within(parts: PromptParts, room: int, *, longest: int) -> list[Rec
     return kept
 
 
-def _shortened(text: Recalled, parts: PromptParts, tokens: int) -> Recalled:
+def _shortened(text: prompt.Recalled, parts: prompt.PromptParts, tokens: int) -> prompt.Recalled:
     if estimate_tokens(text.content) <= max(tokens, PASSAGE):
         return text
     return replace(text, content=best_passage(text.content, parts.query, tokens=tokens))
 
 
-def _summary_within(parts: PromptParts, left: int, *, needed: int) -> str:
+def _summary_within(parts: prompt.PromptParts, left: int, *, needed: int) -> str:
     """Return the summary; half of the room stays for the history if it needs so much."""
     room = max(left // 2, left - needed)
     if room < MIN_CUT:
@@ -237,10 +231,10 @@ def _summary_within(parts: PromptParts, left: int, *, needed: int) -> str:
     return cut_to_tokens(parts.summary, room)
 
 
-def _cards_within(parts: PromptParts, left: int) -> tuple[int, int]:
+def _cards_within(parts: prompt.PromptParts, left: int) -> tuple[int, int]:
     """Return how many of the newest cards fit, and the room that is left then."""
     for place, card in enumerate(parts.cards):
-        tokens = estimate_tokens(card_text(card, parts.time_zone)) + ROUNDING
+        tokens = estimate_tokens(prompt.card_text(card, parts.time_zone)) + ROUNDING
         if tokens > left:
             # Nor is there room for what is left out before cards.
             return place, 0

@@ -11,31 +11,11 @@ from memoryproject.foundation.integrations.llm.server_traits import Traits, fitt
 from memoryproject.foundation.process.narrowing import present
 from memoryproject.foundation.text.characters import estimate_tokens
 from sessions_app.conversations.history_queries import History, conversation_walk, last_messages
-from sessions_app.conversations.message_text import HistoryMessage
 from sessions_app.conversations.session_lifecycle import SessionInChat
-from sessions_app.models import ChatSession, Turn
-from sessions_app.models.chats import CLIENT
-from sessions_app.models.messages import Role
-from sessions_app.turns.compose_prompt import (
-    Material,
-    cards_in_reach,
-    known_context_tokens,
-    left_out_record,
-    lowest_limit,
-    person_in_reach,
-    prompt_parts,
-    recall_for_prompt,
-    recalled_record,
-    stored_lines,
-)
+from sessions_app.models import CLIENT, ChatSession, Message, Role, Turn
+from sessions_app.recall.facade import RecallResult, Viewer
+from sessions_app.turns import compose_prompt, prompt_budget
 from sessions_app.turns.prompt import Prompt, PromptParts, card_text, recalled_text
-from sessions_app.turns.prompt_budget import (
-    build_prompt,
-    least_tokens,
-    lines_tokens,
-    sendable,
-    turns,
-)
 from sessions_app.turns.turn_dependencies import Dependencies
 
 
@@ -83,20 +63,17 @@ def context_make(
     """Build the prompt for ``query``, as if it were written in the session now.
 
     Without a query, the prompt is for the session's last message. Where the last message is the
-    query already, it stands there once. ``as_client``: also in the owner's chat.
-
-    Nothing is stored. Returns ``messages`` in the form that models read, ``total_tokens`` (exactly
-    their count), ``memories`` by the names of the replay record, and ``left_out``. Raises
-    BudgetTooSmallError.
+    query already, it stands there once. ``as_client``: also in the owner's chat. Nothing is stored.
+    Returns ``messages`` in the form that models read, ``total_tokens`` (exactly their count),
+    ``memories`` by the names of the replay record, and ``left_out``. Raises BudgetTooSmallError.
     """
     walk = conversation_walk(found.session.pk)
     last, after = last_messages(found.session.pk, walk)
     chat, memory = found.session.chat, dependencies.chat_memory
     role = CLIENT if as_client else memory.role_in(chat, addresses=found.addresses)
-    # It is never saved.
-    turn = Turn(chat=chat, session=found.session, user_role=role, asked_at=now)
+    turn = Turn(chat=chat, session=found.session, user_role=role, asked_at=now)  # Never saved.
     limits = (memory.limits.tokens_for(role), form.max_tokens, form.max_history)
-    room = present(lowest_limit(*limits)) - estimate_tokens(query or "")
+    room = present(compose_prompt.lowest_limit(*limits)) - estimate_tokens(query or "")
     history = None
     if last is not None:
         # It has room beside the last message's answer.
@@ -108,18 +85,21 @@ def context_make(
             walk=walk,
         )
     text = query if query is not None else _last_question(found.session, last)
-    material = _material(turn, text, history, dependencies)
-    parts = prompt_parts(material, dependencies)
-    lines = _newest(sendable(_lines(turn, history, after, query)), form.max_history)
+    recalled = _recalled(turn, text, history, dependencies)
+    material = compose_prompt.material_of(turn, text, history, recalled, dependencies)
+    parts = compose_prompt.prompt_parts(material, dependencies)
+    lines = _newest(prompt_budget.sendable(_lines(turn, history, after, query)), form.max_history)
     parts, left_out = _own_form(replace(parts, history=lines), form)
     prompt = _within(parts, form, dependencies)
     prompt = replace(prompt, dropped_recalled=prompt.dropped_recalled + left_out)
-    memories = recalled_record(material, prompt)
+    memories = compose_prompt.recalled_record(material, prompt)
     return {
         "messages": [message.as_dict() for message in prompt.messages],
         "memories": [entry for entry in memories if entry["in_prompt"]],
         "total_tokens": prompt.tokens,
-        "left_out": left_out_record(history, material.recalled, prompt, prompt.dropped_history),
+        "left_out": compose_prompt.left_out_record(
+            history, material.recalled, prompt, prompt.dropped_history
+        ),
     }
 
 
@@ -127,8 +107,8 @@ def _newest(lines: list[ChatMessage], max_tokens: int | None) -> list[ChatMessag
     """Return the last turn, and of those before it the newest that fit."""
     if max_tokens is None:
         return lines
-    kept = turns(lines)
-    while len(kept) > 1 and sum(map(lines_tokens, kept[:-1])) > max_tokens:
+    kept = prompt_budget.turns(lines)
+    while len(kept) > 1 and sum(map(prompt_budget.lines_tokens, kept[:-1])) > max_tokens:
         kept = kept[1:]
     return [line for turn in kept for line in turn]
 
@@ -171,60 +151,46 @@ def memory_beside(
     ``texts``: those of its prompt, which aren't told twice. The text is "" where there is
     nothing to tell.
     """
-    found = recall_for_prompt(
-        query,
-        chat_id=turn.chat_id,
-        user_role=turn.user_role,
-        history=None,
-        dependencies=dependencies,
-        nearest=dependencies.rules.nearest,
-    )
+    found = _recalled(turn, query, None, dependencies)
     known = {" ".join(text.split()) for text in texts}
     hits = [hit for hit in found.hits if " ".join(hit.content.split()) not in known]
-    material = Material(turn, query, None, replace(found, hits=hits), [])
+    material = compose_prompt.Material(turn, query, None, replace(found, hits=hits), [])
     parts = replace(
-        prompt_parts(material, dependencies),
+        compose_prompt.prompt_parts(material, dependencies),
         history=(),
         persona=False,
         max_context_tokens=MAX_BESIDE,
         role_tokens=None,
     )
-    prompt = build_prompt(parts)
+    prompt = prompt_budget.build_prompt(parts)
     profile = parts.profile
     if not (prompt.kept_recalled or profile.business_facts or profile.opening_hours):
-        return "", recalled_record(material, prompt)
-    return prompt.messages[0].content, recalled_record(material, prompt)
+        return "", compose_prompt.recalled_record(material, prompt)
+    return prompt.messages[0].content, compose_prompt.recalled_record(material, prompt)
 
 
-def _material(
-    turn: Turn, text: str, history: History | None, dependencies: Dependencies
-) -> Material:
-    recalled = recall_for_prompt(
-        text,
-        chat_id=turn.chat_id,
-        user_role=turn.user_role,
-        history=history,
-        dependencies=dependencies,
-        nearest=dependencies.rules.nearest,
-    )
-    cards = cards_in_reach(turn, history, dependencies)
-    person = person_in_reach(turn, history, recalled, dependencies)
-    return Material(turn, text, history, recalled, cards, person=person)
+def _recalled(
+    turn: Turn, query: str, history: History | None, dependencies: Dependencies
+) -> RecallResult:
+    viewer, nearest = Viewer(turn.user_role, turn.chat_id), dependencies.rules.nearest
+    return compose_prompt.recall_for_prompt(query, viewer, history, dependencies, nearest=nearest)
 
 
 def _within(parts: PromptParts, form: ContextForm, dependencies: Dependencies) -> Prompt:
     """Build the prompt within all limits. Raises BudgetTooSmallError."""
-    least = needed = least_tokens(parts)
+    least = needed = prompt_budget.least_tokens(parts)
     if form.strict and form.max_tokens is not None:
         # Names and calls of tools, which are text there, take room of their own.
-        smallest = build_prompt(replace(parts, max_context_tokens=least))
+        smallest = prompt_budget.build_prompt(replace(parts, max_context_tokens=least))
         needed = max(least, sum(each.tokens for each in fitted(smallest.messages, STRICT)))
     if form.max_tokens is not None and needed > form.max_tokens:
         raise BudgetTooSmallError(needed)
-    limit = lowest_limit(
-        form.max_tokens, dependencies.rules.max_context_tokens, known_context_tokens(dependencies)
+    limit = compose_prompt.lowest_limit(
+        form.max_tokens,
+        dependencies.rules.max_context_tokens,
+        compose_prompt.known_context_tokens(dependencies),
     )
-    prompt = build_prompt(replace(parts, max_context_tokens=limit))
+    prompt = prompt_budget.build_prompt(replace(parts, max_context_tokens=limit))
     if not form.strict:
         return prompt
     # What joins two messages takes room of its own.
@@ -235,10 +201,12 @@ def _within(parts: PromptParts, form: ContextForm, dependencies: Dependencies) -
         if limit is None or tokens <= limit or limit - slack <= least:
             return replace(prompt, messages=messages, tokens=tokens)
         slack += tokens - limit
-        prompt = build_prompt(replace(parts, max_context_tokens=max(limit - slack, least)))
+        prompt = prompt_budget.build_prompt(
+            replace(parts, max_context_tokens=max(limit - slack, least))
+        )
 
 
-def _last_question(session: ChatSession, last: HistoryMessage | None) -> str:
+def _last_question(session: ChatSession, last: Message | None) -> str:
     if last is None or last.role == Role.USER:
         return last.content if last else ""
     questions = session.messages.filter(revoked_at=None, role=Role.USER).order_by("-order_num")
@@ -246,9 +214,9 @@ def _last_question(session: ChatSession, last: HistoryMessage | None) -> str:
 
 
 def _lines(
-    turn: Turn, history: History | None, after: Sequence[HistoryMessage], query: str | None
+    turn: Turn, history: History | None, after: Sequence[Message], query: str | None
 ) -> list[ChatMessage]:
-    lines = stored_lines([*(history.messages if history else ()), *after], turn)
+    lines = compose_prompt.stored_lines([*(history.messages if history else ()), *after], turn)
     if query is None:
         return lines
     last = history.messages[-1] if history and not after else None

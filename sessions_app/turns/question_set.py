@@ -11,15 +11,13 @@ from django.utils import timezone
 from memories_app.models import Memory, MemoryStatus
 from memoryproject.foundation.retrieval.query import informative_terms, query_terms
 from memoryproject.foundation.staff_notices import Kind, notify
-from memoryproject.foundation.text.characters import detect_language
-from memoryproject.foundation.text.terms import index_terms
-from sessions_app.conversations.history_queries import profile_current
-from sessions_app.conversations.phrases import text_for
+from memoryproject.foundation.text import characters, terms
+from sessions_app.conversations import history_queries, phrases
 from sessions_app.hours import hours_of
 from sessions_app.hours_answers import hours_answer
 from sessions_app.models import CheckDay, CheckQuestion, Turn, TurnReplay
 from sessions_app.models.trials import ANSWER, QuestionState
-from sessions_app.recall.facade import MEMORY
+from sessions_app.recall.facade import MEMORY, Viewer
 from sessions_app.turns.compose_prompt import recall_for_prompt, recall_today
 from sessions_app.turns.turn_dependencies import Dependencies
 
@@ -47,7 +45,7 @@ def question_follow(turn: Turn) -> None:
     ]
     values = {
         "user_role": turn.user_role,
-        "language": detect_language(message.content),
+        "language": characters.detect_language(message.content),
         "memory_id": used[0][0] if used else None,
         "source": ANSWER,
         "created_by": good.user_name,
@@ -81,14 +79,9 @@ def _check(question: CheckQuestion, dependencies: Dependencies, now: datetime) -
     if message and turn:
         found = recall_today(message, turn=turn, dependencies=dependencies)
     else:
-        found = recall_for_prompt(
-            question.asked,
-            # There is no such chat: nobody in particular asks.
-            chat_id=question.chat_id or UUID(int=0),
-            user_role=question.user_role,
-            history=None,
-            dependencies=dependencies,
-        )
+        # There is no such chat: nobody in particular asks.
+        viewer = Viewer(question.user_role, question.chat_id or UUID(int=0))
+        found = recall_for_prompt(question.asked, viewer, None, dependencies)
     memory = _in_use(Memory.objects.filter(pk=question.memory_id).first())
     state, key = QuestionState.FAILS, memory and memory.pk
     if memory is None and not question.expected:
@@ -107,10 +100,10 @@ def _check(question: CheckQuestion, dependencies: Dependencies, now: datetime) -
 
 def _from_hours(question: CheckQuestion, now: datetime) -> str:
     """Return the answer that the opening hours give by themselves, "" for none."""
-    hours, language = hours_of(profile_current()), question.language
+    hours, language = hours_of(history_queries.profile_current()), question.language
     answer = hours and hours_answer(question.asked, hours=hours, now=now, language=language)
     # It doesn't say of itself that these are the hours.
-    return text_for("handover_hours", language, hours=answer) if answer else ""
+    return phrases.text_for("handover_hours", language, hours=answer) if answer else ""
 
 
 def _in_use(memory: Memory | None) -> Memory | None:
@@ -125,7 +118,7 @@ def _in_use(memory: Memory | None) -> Memory | None:
 
 def holds_words(text: str, words: str) -> bool:
     """Return whether the text has all of the words, each in any of its forms."""
-    found = set(index_terms(text))
+    found = set(terms.index_terms(text))
     # Not by sound, which finds names in another script.
     written = [
         [form for form in term.forms if not form.startswith("@")]

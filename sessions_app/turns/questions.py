@@ -9,21 +9,12 @@ from typing import Any
 
 from django.utils import timezone
 
-from memoryproject.foundation.integrations.whatsapp.base import (
-    MAX_CHOICES,
-    Choice,
-    ChoiceProvider,
-    Recipient,
-    SendError,
-    SendResult,
-    WhatsAppProvider,
-)
+from memoryproject.foundation.integrations.whatsapp import base as whatsapp
 from sessions_app.conversations.buttons import button_id, button_pressed
 from sessions_app.conversations.phrases import MAX_LENGTH, languages, phrases_at, text_for, words_of
 from sessions_app.conversations.plain_words import asks_in_words, bare_words, denies
-from sessions_app.models import Chat, OutboundPart, Turn
+from sessions_app.models import Chat, OutboundPart, Turn, TurnState
 from sessions_app.models.messages import SURVEY
-from sessions_app.models.turns import TurnState
 
 # The key of the context of a turn whose answer asks, and of the one that takes the choice.
 QUESTION = "question"
@@ -165,15 +156,15 @@ def question_of(turn: Turn) -> Question | None:
     return Question(str(stored["asks"]), dict(stored["options"]), bool(stored["listed"]))
 
 
-def has_buttons(question: Question, provider: WhatsAppProvider, *, is_group: bool) -> bool:
+def has_buttons(question: Question, provider: whatsapp.WhatsAppProvider, *, is_group: bool) -> bool:
     """Return whether the provider shows the choices. Meta takes no buttons in groups."""
-    fits = 0 < len(question.options) <= MAX_CHOICES
-    return fits and not is_group and isinstance(provider, ChoiceProvider)
+    fits = 0 < len(question.options) <= whatsapp.MAX_CHOICES
+    return fits and not is_group and isinstance(provider, whatsapp.ChoiceProvider)
 
 
 def question_send(
-    provider: WhatsAppProvider, turn: Turn, part: OutboundPart, to: Recipient
-) -> SendResult | None:
+    provider: whatsapp.WhatsAppProvider, turn: Turn, part: OutboundPart, to: whatsapp.Recipient
+) -> whatsapp.SendResult | None:
     """Send a part with the choices of its turn; None for a part that has none. Raises SendError.
 
     A part whose text was erased has none. Where the provider takes no buttons, numbers are sent.
@@ -182,12 +173,12 @@ def question_send(
     if question is None or part.number != turn.context[QUESTION]["part"] or not part.content:
         return None
     is_group = to.group_id is not None
-    if not isinstance(provider, ChoiceProvider):
+    if not isinstance(provider, whatsapp.ChoiceProvider):
         return None
     if not has_buttons(question, provider, is_group=is_group):
         return None
     choices = [
-        Choice(button_id(question.asks, turn.turn_id, key), title)
+        whatsapp.Choice(button_id(question.asks, turn.turn_id, key), title)
         for key, title in question.options.items()
     ]
     try:
@@ -198,7 +189,7 @@ def question_send(
             opener=text_for("choose", turn.chat.language),
             callback_id=str(part.id),
         )
-    except SendError as error:
+    except whatsapp.SendError as error:
         if error.code not in _NOT_TAKEN or not error.permanent:
             raise
     text = question.text_with_numbers(part.content)

@@ -30,19 +30,7 @@ from sessions_app.limits.answer_limits import known_chat
 from sessions_app.models import Turn
 from sessions_app.models.turns import DEFERRALS, WAITING_STATES, TurnState
 from sessions_app.stored_settings import stored_settings_look
-from sessions_app.turns.answer import turn_run
-from sessions_app.turns.bursts import (
-    IS_QUICK,
-    OPEN_STATES,
-    burst_join,
-    command_claim,
-    commands_first,
-    names_file,
-    without_open_bursts,
-)
-from sessions_app.turns.message_files import PICTURE
-from sessions_app.turns.open_questions import turn_followed_up
-from sessions_app.turns.statuses import send_followed_up
+from sessions_app.turns import answer, bursts, message_files, open_questions, statuses
 from sessions_app.turns.turn_claims import is_command, turn_claim, turns_ready, turns_waiting
 from sessions_app.turns.turn_dependencies import Dependencies
 
@@ -54,7 +42,7 @@ CHANNEL = "turns"
 # So many of the turns that may need no model are looked at for one that needs none.
 QUICK_LOOK = 20
 # What a turn without a model is like in SQL; ``next_needs_model`` decides.
-MAY_NEED_NO_MODEL = Q(state=TurnState.REPLIED) | IS_QUICK
+MAY_NEED_NO_MODEL = Q(state=TurnState.REPLIED) | bursts.IS_QUICK
 # So long an embedder is waited for that is out of reach or slow.
 VECTORS_SECONDS = 5.0
 
@@ -79,7 +67,7 @@ def next_chat(
 
     ``besides``: chats that are left out. So are those whose person wrote within ``debounce``.
     """
-    ready = without_open_bursts(turns_ready(now), wait=debounce, now=now)
+    ready = bursts.without_open_bursts(turns_ready(now), wait=debounce, now=now)
     ready = ready.exclude(chat__in=besides)
     first: list[UUID] = list(ready.values_list("chat_id", flat=True)[:2])
     if len(first) < 2:
@@ -101,7 +89,7 @@ def next_quick_chat(
     ready = turns_ready(now).exclude(chat__in=[*besides, *asking])
     ready = ready.filter(MAY_NEED_NO_MODEL, ~Exists(earlier))
     chats = list(ready.values_list("chat_id", flat=True)[:QUICK_LOOK])
-    first = commands_first(now).exclude(chat__in=besides).values_list("chat_id", flat=True)
+    first = bursts.commands_first(now).exclude(chat__in=besides).values_list("chat_id", flat=True)
     return next((chat for chat in chats if not next_needs_model(chat)), None) or first.first()
 
 
@@ -126,23 +114,25 @@ def chat_answer(
     while worked != most:
         may_claim = may_ask_model or not next_needs_model(chat_id)
         lease = turn_claim(chat_id=chat_id) if may_claim else None
-        lease = lease or command_claim(chat_id=chat_id)
+        lease = lease or bursts.command_claim(chat_id=chat_id)
         if lease is None:
             break
         worked += 1
         try:
             if gap := dependencies.rules.burst_gap:
-                lease = burst_join(lease, gap=gap)
+                lease = bursts.burst_join(lease, gap=gap)
         except LeaseLostError as lost:
             logger.warning("%s", lost)
             continue
         turn, enqueue = lease.row, dependencies.enqueue
         job = span("turn", Kind.CONSUMER, parent=turn.context.get(TRACEPARENT, ""))
         with log_context(chat=chat_id, turn=turn.turn_id), job:
-            turn_run(lease=lease, dependencies=dependencies)
-        send_followed_up(turn=turn, enqueue=enqueue)
+            answer.turn_run(lease=lease, dependencies=dependencies)
+        statuses.send_followed_up(turn=turn, enqueue=enqueue)
         if DEFERRALS in turn.context and enqueue is not None:
-            turn_followed_up(turn=turn, enqueue=enqueue, max_age=dependencies.rules.max_answer_age)
+            open_questions.turn_followed_up(
+                turn=turn, enqueue=enqueue, max_age=dependencies.rules.max_answer_age
+            )
         # Without a session where memory is off.
         sessions.update(filter(None, [turn.session_id]))
     # After the answers: an embedder that is slow or down must not hold them up.
@@ -163,11 +153,11 @@ def next_needs_model(chat_id: UUID) -> bool:
     turn.
     """
     turn = turns_waiting(chat_id).first()
-    if turn is None or turn.state not in OPEN_STATES or "notice" in turn.context:
+    if turn is None or turn.state not in bursts.OPEN_STATES or "notice" in turn.context:
         return False
     text = turn.message.content if turn.message else turn.unstored_text
     # A model may see the picture without a text.
-    is_read = names_file(turn.context) or turn.context.get("kind") == PICTURE
+    is_read = bursts.names_file(turn.context) or turn.context.get("kind") == message_files.PICTURE
     return is_read or (bool(text.strip()) and not is_command(turn))
 
 
@@ -372,9 +362,9 @@ class Answerer:
         with self._lock:
             besides = self._left_alone()
         now = timezone.now()
-        ready = without_open_bursts(turns_ready(now), wait=self._wait, now=now)
+        ready = bursts.without_open_bursts(turns_ready(now), wait=self._wait, now=now)
         is_ready = ready.exclude(chat__in=besides).exists()
-        return is_ready or commands_first(now).exists()
+        return is_ready or bursts.commands_first(now).exists()
 
     def beat(self) -> None:
         """Store this program's heartbeat."""

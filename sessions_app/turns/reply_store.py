@@ -11,15 +11,13 @@ from django.utils import timezone
 from memoryproject.foundation.bulk_rows import sent_together
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.llm.base import ChatModel, OfflineChatModel
+from memoryproject.foundation.integrations.whatsapp import markdown, outgoing_text
 from memoryproject.foundation.integrations.whatsapp.base import WhatsAppProvider
-from memoryproject.foundation.integrations.whatsapp.markdown import to_whatsapp
-from memoryproject.foundation.integrations.whatsapp.outgoing_text import split_text
+from sessions_app.conversations import history_queries, session_lifecycle
 from sessions_app.conversations.epochs import EpochSnapshot, epoch_check, forgetting_wait
-from sessions_app.conversations.history_queries import profile_current
 from sessions_app.conversations.message_store import NewMessage
 from sessions_app.conversations.phrases import text_for
 from sessions_app.conversations.plain_words import small_talk, without_mention
-from sessions_app.conversations.session_lifecycle import answer_stored
 from sessions_app.extraction.facade import extraction_request
 from sessions_app.history.chat_memory import ChatMemoryService
 from sessions_app.hours import hours_of
@@ -28,11 +26,8 @@ from sessions_app.limits.intake import word_for
 from sessions_app.models import ChatSession, Message, OutboundPart, Turn, TurnReplay
 from sessions_app.models.deliveries import PartState
 from sessions_app.models.messages import APOLOGY, OFFERED, Role
-from sessions_app.models.turn_states import turn_move
-from sessions_app.models.turns import HANDOVER, Outcome, TurnState
-from sessions_app.turns.handing_over import PERSON, hand_over, handover_text
-from sessions_app.turns.questions import CHOSEN, Question, has_buttons
-from sessions_app.turns.turn_claims import chat_locked, is_blocked
+from sessions_app.models.turns import HANDOVER, Outcome, TurnState, turn_move
+from sessions_app.turns import handing_over, questions, turn_claims
 from sessions_app.turns.turn_dependencies import Dependencies, TurnWork
 
 
@@ -48,7 +43,7 @@ def reply_store(
     """
     begun, lease, memory = work.turn, work.lease, work.dependencies.chat_memory
     question, provider = draft.question, work.dependencies.providers[begun.provider]
-    if question and not has_buttons(question, provider, is_group=begun.chat.is_group):
+    if question and not questions.has_buttons(question, provider, is_group=begun.chat.is_group):
         draft.text = question.text_with_numbers(draft.text)
     learn = work.dependencies.learn if may_learn else None
     # The rows are locked: updates find them as they were read, and what is known isn't read again.
@@ -58,7 +53,7 @@ def reply_store(
                 forgetting_wait(epoch.reader)
             if draft.handover:
                 # Chat before session: the order in which all code locks.
-                chat_locked(lease.row.chat_id)
+                turn_claims.chat_locked(lease.row.chat_id)
             turn = lease.lock_with_session()
             seen = None
             if turn.chat_id == begun.chat_id:
@@ -71,7 +66,7 @@ def reply_store(
             stored: dict[str, Any] = {"error": draft.error, "outcome": draft.outcome}
             if context := _context_of(draft, len(parts)):
                 stored["context"] = {**turn.context, **context}
-            state = TurnState.REPLIED if is_blocked(turn) else TurnState.SENDING
+            state = TurnState.REPLIED if turn_claims.is_blocked(turn) else TurnState.SENDING
             if (session := turn.session) is None:
                 stored["unstored_reply"] = draft.text
             else:
@@ -79,9 +74,9 @@ def reply_store(
             work.parts = parts_store(turn, parts, is_sending=state == TurnState.SENDING)
             replay_store(turn, draft)
             turn_move(turn, state, lease_until=lease.until(), not_before=None, **stored)
-        answer_stored(turn)
+        session_lifecycle.answer_stored(turn)
         if draft.handover:
-            hand_over(turn, draft.handover)
+            handing_over.hand_over(turn, draft.handover)
         if learn is not None and extraction_request(turn):
             # No answer waits for a queue that is down: the sweep finds what is due.
             transaction.on_commit(lambda: learn(turn.chat_id), robust=True)
@@ -96,7 +91,7 @@ def _context_of(draft: "Draft", parts: int) -> dict[str, Any]:
     if draft.question:
         context |= draft.question.as_context(parts)
     if draft.chosen:
-        context[CHOSEN] = draft.chosen
+        context[questions.CHOSEN] = draft.chosen
     if draft.handover:
         context[HANDOVER] = draft.handover
     return context
@@ -122,8 +117,8 @@ def parts_store(
 
 def parts_of(draft: "Draft", provider: WhatsAppProvider) -> list[str]:
     """Return the draft's text as the provider sends it."""
-    text = draft.text if draft.is_system_text else to_whatsapp(draft.text)
-    return split_text(text, provider.text_limit) or [draft.text]
+    text = draft.text if draft.is_system_text else markdown.to_whatsapp(draft.text)
+    return outgoing_text.split_text(text, provider.text_limit) or [draft.text]
 
 
 def message_store(
@@ -201,7 +196,7 @@ class Draft:
     is_system_text: bool = False
     uses_memory: bool = True
     listed: Mapping[int, UUID | None] = field(default_factory=dict)
-    question: Question | None = None
+    question: questions.Question | None = None
     chosen: str = ""
     is_apology: bool = False
     is_outside: bool = False
@@ -244,7 +239,7 @@ def small_talk_reply(turn: Turn, text: str, dependencies: Dependencies) -> Draft
     """Return the answer to small talk, in its language; None for every other message."""
     if turn.chat.is_group:
         text = without_mention(text)
-    profile = profile_current()
+    profile = history_queries.profile_current()
     talk = small_talk(text, name=profile.name, language=turn.chat.language)
     if talk is None:
         return None
@@ -268,7 +263,7 @@ def small_talk_reply(turn: Turn, text: str, dependencies: Dependencies) -> Draft
 
 def hours_reply(turn: Turn, text: str) -> str:
     """Return the answer to a question about the opening hours alone; "" for other messages."""
-    profile, chat = profile_current(), turn.chat
+    profile, chat = history_queries.profile_current(), turn.chat
     if chat.is_group:
         text = without_mention(text)
     hours = hours_of(profile)
@@ -288,16 +283,9 @@ def hours_reply(turn: Turn, text: str) -> str:
 # Answers that are texts of ours: apologies, and what is said instead of an answer.
 
 
-def apology(turn: Turn, error: str) -> Draft:
-    """Return the text for a message that gets no answer, with the error for staff."""
-    draft = say("apology", turn, error=error, outcome=Outcome.FAILED)
-    draft.is_apology = True
-    return draft
-
-
 def handover_draft(turn: Turn, reason: str) -> Draft:
     """Return the answer with which a conversation goes to a person."""
-    text = handover_text(turn, reason)
+    text = handing_over.handover_text(turn, reason)
     return Draft(text=text, is_system_text=True, uses_memory=False, handover=reason)
 
 
@@ -306,7 +294,7 @@ def offer_person(draft: Draft, turn: Turn) -> None:
     language = turn.chat.language
     draft.text = f"{draft.text}\n\n{text_for('handover_offer', language)}"
     choices = {key: text_for(key, language) for key in ("yes", "no")}
-    draft.question = Question(PERSON, choices)
+    draft.question = questions.Question(handing_over.PERSON, choices)
 
 
 def say(

@@ -14,25 +14,13 @@ from django.utils.translation import gettext_lazy as _
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.choices import labelled
 from sessions_app.conversations.chat_queries import has_window, last_heard
-from sessions_app.limits.answer_limits import can_be_blocked
+from sessions_app.limits import answer_limits, intake
 from sessions_app.limits.dependencies import is_owners
-from sessions_app.limits.intake import access_of
 from sessions_app.media.fetch import attachment_of
-from sessions_app.models import Chat, OutboundPart, Turn
-from sessions_app.models.deliveries import PartState
-from sessions_app.models.limits import Standing
+from sessions_app.models import Chat, OutboundPart, Outcome, PartState, Standing, Turn, TurnState
 from sessions_app.models.messages import APOLOGY
-from sessions_app.models.turn_states import turn_move
-from sessions_app.models.turns import TEMPLATE, Outcome, TurnState
-from sessions_app.turns.answer_review import turn_audit
-from sessions_app.turns.send import sends_file
-from sessions_app.turns.turn_claims import (
-    chat_locked,
-    has_words,
-    is_command,
-    pause_in_force,
-    turn_unhold,
-)
+from sessions_app.models.turns import TEMPLATE, turn_move
+from sessions_app.turns import answer_review, send, turn_claims
 
 RERUNNABLE = (TurnState.FAILED, TurnState.UNCONFIRMED, TurnState.HELD)
 SEND, ANSWER = "send", "answer"
@@ -90,7 +78,9 @@ def turn_rerun(
     since is left alone. Raises RerunRefusedError and Turn.DoesNotExist.
     """
     with transaction.atomic():
-        chat = chat_locked(Turn.objects.values_list("chat_id", flat=True).get(pk=turn_id))
+        chat = turn_claims.chat_locked(
+            Turn.objects.values_list("chat_id", flat=True).get(pk=turn_id)
+        )
         turn = Turn.objects.select_for_update(no_key=True).get(pk=turn_id)
         if seen is not None and turn.finished_at != seen:
             raise RerunRefusedError(Refusal.NOT_IN_TROUBLE)
@@ -98,8 +88,8 @@ def turn_rerun(
         if action == SEND:
             _send_again(turn)
         else:
-            turn_unhold(turn)
-        turn_audit("turn.resend" if action == SEND else "turn.rerun", turn, actor)
+            turn_claims.turn_unhold(turn)
+        answer_review.turn_audit("turn.resend" if action == SEND else "turn.rerun", turn, actor)
         chat_id = chat.pk
         # Where the queue is down the sweep finds it.
         transaction.on_commit(lambda: enqueue(chat_id), robust=True)
@@ -113,16 +103,16 @@ def rerun_check(*, turn: Turn, chat: Chat, max_age: timedelta, now: datetime) ->
     """
     if turn.state not in RERUNNABLE:
         raise RerunRefusedError(Refusal.NOT_IN_TROUBLE)
-    is_blocked = access_of(chat).standing == Standing.BLOCKED
-    if is_blocked and can_be_blocked(turn, is_owners=is_owners(chat)):
+    is_blocked = intake.access_of(chat).standing == Standing.BLOCKED
+    if is_blocked and answer_limits.can_be_blocked(turn, is_owners=is_owners(chat)):
         raise RerunRefusedError(Refusal.BLOCKED)
     parts = list(turn.parts.all())
     if not parts:
-        if not has_words(turn):
+        if not turn_claims.has_words(turn):
             raise RerunRefusedError(Refusal.WORDS_GONE)
         if now - turn.asked_at > max_age:
             raise RerunRefusedError(Refusal.TOO_LATE)
-        if pause_in_force(chat.pk, now) and not is_command(turn):
+        if turn_claims.pause_in_force(chat.pk, now) and not turn_claims.is_command(turn):
             raise RerunRefusedError(Refusal.PAUSED)
         return ANSWER
     unsent = [part for part in parts if part.state != PartState.SENT]
@@ -138,7 +128,7 @@ def rerun_check(*, turn: Turn, chat: Chat, max_age: timedelta, now: datetime) ->
 
 def _is_sendable(turn: Turn, part: OutboundPart) -> bool:
     """Return whether a part still has what it sends."""
-    return attachment_of(turn) is not None if sends_file(turn, part) else bool(part.content)
+    return attachment_of(turn) is not None if send.sends_file(turn, part) else bool(part.content)
 
 
 def _has_window(turn: Turn) -> bool:

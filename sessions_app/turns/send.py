@@ -13,16 +13,7 @@ from django.utils import timezone
 
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
 from memoryproject.foundation.integrations.media_storage.base import MediaStorageError
-from memoryproject.foundation.integrations.whatsapp.base import (
-    OutgoingFile,
-    Recipient,
-    SendError,
-    SendResult,
-    Template,
-    TemplateProvider,
-    WhatsAppProvider,
-)
-from memoryproject.foundation.integrations.whatsapp.templates import Slot
+from memoryproject.foundation.integrations.whatsapp import base as whatsapp, templates
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import address_forms
 from memoryproject.foundation.leases import RELEASED
 from memoryproject.foundation.process.tracing import span
@@ -33,18 +24,8 @@ from sessions_app.models import ChatAddress, OutboundPart, Turn
 from sessions_app.models.chats import Provider
 from sessions_app.models.deliveries import PartState
 from sessions_app.models.messages import DeliveryStatus
-from sessions_app.models.turn_states import turn_move, turns_move
-from sessions_app.models.turns import QUOTES, SENDS_FILE, TEMPLATE, TurnState
-from sessions_app.turns.questions import question_send
-from sessions_app.turns.statuses import (
-    LATER,
-    early_statuses_take,
-    part_update,
-    parts_locked,
-    postponed_error,
-    reply_refresh,
-    too_late,
-)
+from sessions_app.models.turns import QUOTES, SENDS_FILE, TEMPLATE, TurnState, turn_move, turns_move
+from sessions_app.turns import questions, statuses
 from sessions_app.turns.turn_claims import TurnLease, is_blocked, turn_update_state
 from sessions_app.turns.turn_dependencies import TurnWork
 
@@ -75,9 +56,9 @@ def reply_send(work: TurnWork, *, refused: str = "") -> bool:
     if refused and parts:
         _refuse(lease, parts[0], refused)
         return True
-    if parts and too_late(turn, max_age):
+    if parts and statuses.too_late(turn, max_age):
         # Held until WhatsApp's window had closed: it isn't called.
-        error = SendError(ErrorText("send_too_late", why=turn.error), permanent=True)
+        error = whatsapp.SendError(ErrorText("send_too_late", why=turn.error), permanent=True)
         _part_failed(lease, parts[0], error, max_age)
         return False
     for part in parts:
@@ -86,7 +67,7 @@ def reply_send(work: TurnWork, *, refused: str = "") -> bool:
         except LimitReachedError as limit:
             _refuse(lease, part, limit.code)
             return True
-        except SendError as error:
+        except whatsapp.SendError as error:
             _part_failed(lease, part, error, max_age)
             return False
         if _part_sent(part, result, is_console=turn.provider == str(Provider.CONSOLE)):
@@ -102,7 +83,7 @@ def sends_file(turn: Turn, part: OutboundPart) -> bool:
     return SENDS_FILE in turn.context and part.number == 1
 
 
-def recipient_of(turn: Turn) -> Recipient:
+def recipient_of(turn: Turn) -> whatsapp.Recipient:
     """Return where the answer goes at the turn's provider.
 
     That is the chat's address, in the form of its number that WhatsApp used last at this provider.
@@ -111,8 +92,7 @@ def recipient_of(turn: Turn) -> Recipient:
     """
     chat = turn.chat
     if chat.is_group:
-        group_id = chat.whatsapp_chat.removesuffix("@g.us")
-        return Recipient(chat.whatsapp_chat, group_id=group_id, by_number=turn.number_id)
+        return whatsapp.Recipient.at(chat.whatsapp_chat, turn.number_id)
     current = ChatAddress.objects.filter(chat=chat, provider=turn.provider, left_at__isnull=True)
     is_main_alone = getattr(turn, "current_addresses", ()) == [chat.whatsapp_chat]
     links = [] if is_main_alone else list(current.order_by("-created_at"))
@@ -128,18 +108,11 @@ def recipient_of(turn: Turn) -> Recipient:
         # Another provider used the main one last.
         main = sender if sender in used else used[0]
     bsuid = next((link.address for link in links if link.address.endswith("@bsuid")), None)
-    number, _, domain = main.partition("@")
-    known = number if domain == "bsuid" else None
-    return Recipient(
-        main,
-        phone=number if domain == "c.us" and number.isdigit() else None,
-        # A merge at this moment may have moved the addresses.
-        bsuid=bsuid.removesuffix("@bsuid") if bsuid else known,
-        by_number=turn.number_id,
-    )
+    # A merge at this moment may have moved the addresses: then the main one says what is known.
+    return whatsapp.Recipient.at(main, turn.number_id, bsuid and bsuid.removesuffix("@bsuid"))
 
 
-def _send_part(work: TurnWork, part: OutboundPart, to: Recipient) -> SendResult:
+def _send_part(work: TurnWork, part: OutboundPart, to: whatsapp.Recipient) -> whatsapp.SendResult:
     """Send one part, with the quick retries.
 
     Each attempt is committed as ``sending`` before it, the first one with the answer, and as
@@ -155,7 +128,7 @@ def _send_part(work: TurnWork, part: OutboundPart, to: Recipient) -> SendResult:
             if sends_file(turn, part):
                 return file_send(work, part, to=to, reply_to=_quote(turn, part, to))
             return _send(work.dependencies.providers[turn.provider], turn, part, to)
-        except SendError as error:
+        except whatsapp.SendError as error:
             if error.permanent or error.outcome_unknown or error.is_paused or delay is None:
                 raise
             logger.warning("An answer could not be sent, trying again: %s", error)
@@ -164,28 +137,30 @@ def _send_part(work: TurnWork, part: OutboundPart, to: Recipient) -> SendResult:
     raise AssertionError("the last try returns or raises")
 
 
-def _send(provider: WhatsAppProvider, turn: Turn, part: OutboundPart, to: Recipient) -> SendResult:
+def _send(
+    provider: whatsapp.WhatsAppProvider, turn: Turn, part: OutboundPart, to: whatsapp.Recipient
+) -> whatsapp.SendResult:
     """Call the provider once. Raises SendError."""
     callback_id = str(part.id)
     # A template whose values were erased is as empty as a text.
     if TEMPLATE in turn.context and part.content:
-        if not isinstance(provider, TemplateProvider):
-            raise SendError(ErrorText("send_no_template"), permanent=True)
+        if not isinstance(provider, whatsapp.TemplateProvider):
+            raise whatsapp.SendError(ErrorText("send_no_template"), permanent=True)
         template = _template(turn, part)
         return provider.send_template(to=to, template=template, callback_id=callback_id)
-    with_choices = question_send(provider, turn, part, to)
+    with_choices = questions.question_send(provider, turn, part, to)
     if with_choices is not None:
         return with_choices
     reply_to = _quote(turn, part, to)
     return provider.send_text(to=to, text=part.content, callback_id=callback_id, reply_to=reply_to)
 
 
-def _template(turn: Turn, part: OutboundPart) -> Template:
+def _template(turn: Turn, part: OutboundPart) -> whatsapp.Template:
     """Return the template of a turn: its part holds a title and, a line each, the values."""
     about = turn.context[TEMPLATE]
     _title, *values = part.content.split("\n")
-    slots = tuple(Slot(**slot) for slot in about.get("slots", ()))
-    return Template(str(about["name"]), str(about["language"]), tuple(values), slots)
+    slots = tuple(templates.Slot(**slot) for slot in about.get("slots", ()))
+    return whatsapp.Template(str(about["name"]), str(about["language"]), tuple(values), slots)
 
 
 def _commit(lease: TurnLease, part: OutboundPart, turn_state: str, part_state: str) -> None:
@@ -206,7 +181,7 @@ def _commit(lease: TurnLease, part: OutboundPart, turn_state: str, part_state: s
         part.save(update_fields=["state", "started_at"])
 
 
-def _quote(turn: Turn, part: OutboundPart, to: Recipient) -> str | None:
+def _quote(turn: Turn, part: OutboundPart, to: whatsapp.Recipient) -> str | None:
     """Return the message to quote.
 
     A reply by staff quotes the message that they chose, in its first part. In a group an answer
@@ -219,19 +194,21 @@ def _quote(turn: Turn, part: OutboundPart, to: Recipient) -> str | None:
     return turn.provider_message_id or None if to.group_id else None
 
 
-def _part_sent(part: OutboundPart, result: SendResult, *, is_console: bool) -> bool:
+def _part_sent(part: OutboundPart, result: whatsapp.SendResult, *, is_console: bool) -> bool:
     """Store that a part was sent; return whether the turn has ended with it."""
     try:
         with transaction.atomic():
             # A status may be on its way in at this moment: neither write may overwrite the other.
-            part, parts = parts_locked(part)
+            part, parts = statuses.parts_locked(part)
             part.provider_message_id = result.provider_message_id
             part.state = PartState.SENT
             part.content = ""
             arrived = DeliveryStatus.DELIVERED if is_console else DeliveryStatus.SENT
             part.delivery_status = part.delivery_status or arrived
-            early_statuses_take(part=part)
-            part_update(part, parts, more=any(each.state == PartState.WAITING for each in parts))
+            statuses.early_statuses_take(part=part)
+            statuses.part_update(
+                part, parts, more=any(each.state == PartState.WAITING for each in parts)
+            )
     except IntegrityError:
         # The echo of this send was taken for an older one of the same text.
         at_provider = OutboundPart.objects.filter(provider=part.provider, number_id=part.number_id)
@@ -250,18 +227,18 @@ def _refuse(lease: TurnLease, part: OutboundPart, code: str) -> None:
     with transaction.atomic():
         if not turns_move(lease.held(), TurnState.REFUSED, **ended):
             raise lease.lost()
-        part, _parts = parts_locked(part)
+        part, _parts = statuses.parts_locked(part)
         waiting = OutboundPart.objects.filter(turn=part.turn, state=PartState.WAITING)
         waiting.update(
             state=PartState.FAILED, delivery_status=DeliveryStatus.FAILED, error=reason, content=""
         )
-        reply_refresh(part=part, parts=part.turn.parts.all())
+        statuses.reply_refresh(part=part, parts=part.turn.parts.all())
         if part.turn.session_id is None:
             unstored_forget(part.turn)
 
 
 def _part_failed(
-    lease: TurnLease, part: OutboundPart, error: SendError, max_age: timedelta
+    lease: TurnLease, part: OutboundPart, error: whatsapp.SendError, max_age: timedelta
 ) -> None:
     """Decide the next state of a part that did not go out, or may not have."""
     now = timezone.now()
@@ -284,13 +261,13 @@ def _part_failed(
             part.delivery_status = DeliveryStatus.FAILED
         else:
             part.state = PartState.WAITING
-            turn_move(turn, TurnState.REPLIED, not_before=now + max(LATER, wait))
+            turn_move(turn, TurnState.REPLIED, not_before=now + max(statuses.LATER, wait))
         is_waiting = part.state == PartState.WAITING
-        turn.error = postponed_error(turn, error) if is_waiting else part.error
+        turn.error = statuses.postponed_error(turn, error) if is_waiting else part.error
         part.save(update_fields=["state", "error", "delivery_status"])
         turn.save(update_fields=["error"])
         turn_update_state(turn=turn)
-        reply_refresh(part=part, parts=turn.parts.all())
+        statuses.reply_refresh(part=part, parts=turn.parts.all())
 
 
 # Send the file of a reply by staff.
@@ -341,18 +318,18 @@ def _reported() -> Iterator[None]:
         yield
     except MediaStorageError as error:
         logger.warning("A file can't be sent now: %s", error)
-        raise SendError(ErrorText("send_file_storage")) from None
+        raise whatsapp.SendError(ErrorText("send_file_storage")) from None
 
 
 def file_send(
-    work: TurnWork, part: OutboundPart, *, to: Recipient, reply_to: str | None
-) -> SendResult:
+    work: TurnWork, part: OutboundPart, *, to: whatsapp.Recipient, reply_to: str | None
+) -> whatsapp.SendResult:
     """Call the provider once with the turn's file. Raises SendError and LeaseLostError."""
     turn, storage = work.turn, work.dependencies.media
     provider = work.dependencies.providers[turn.provider]
     row = attachment_of(turn)
     if row is None or storage is None:
-        raise SendError(ErrorText("send_file_gone"), permanent=True)
+        raise whatsapp.SendError(ErrorText("send_file_gone"), permanent=True)
     name = media_name(row.pk)
 
     def opened() -> BinaryIO:
@@ -360,7 +337,7 @@ def file_send(
             return cast(BinaryIO, _LeasedFile(storage.open(name), work.lease))
 
     media = turn.reply.media if turn.reply else turn.context.get("media") or {}
-    file = OutgoingFile(
+    file = whatsapp.OutgoingFile(
         kind=str(turn.context[SENDS_FILE]),
         content_type=row.content_type,
         filename=str(media.get("filename") or row.pk),
@@ -371,4 +348,4 @@ def file_send(
             to=to, file=file, caption=part.content, callback_id=str(part.id), reply_to=reply_to
         )
     except FileNotFoundError:
-        raise SendError(ErrorText("send_file_gone"), permanent=True) from None
+        raise whatsapp.SendError(ErrorText("send_file_gone"), permanent=True) from None

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from operator import or_
 from typing import Any
 from uuid import UUID
 
@@ -17,25 +18,12 @@ from django.utils import timezone
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from memoryproject.foundation.bulk_rows import sent_together
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
-from memoryproject.foundation.integrations.whatsapp.base import (
-    Recipient,
-    SendError,
-    WhatsAppProvider,
-)
-from memoryproject.foundation.integrations.whatsapp.events import (
-    Event,
-    InboundMessage,
-    OwnSend,
-    StatusUpdate,
-)
-from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS
+from memoryproject.foundation.integrations.whatsapp import base as whatsapp, events, registry
 from memoryproject.foundation.outside_services.models import service_well_since, services_try_again
 from memoryproject.foundation.process.storage import SharedTimes
 from memoryproject.foundation.text.uuids import uuid_or_none
-from sessions_app.conversations.chat_addresses import chat_find, chat_of_party
-from sessions_app.conversations.chat_language import language_of
+from sessions_app.conversations import chat_addresses, chat_language, phrases
 from sessions_app.conversations.message_text import row_by_token, row_of
-from sessions_app.conversations.phrases import text_for
 from sessions_app.models import Chat, InboundDelivery, Message, OutboundPart, Turn
 from sessions_app.models.deliveries import EventResult, PartState
 from sessions_app.models.messages import DeliveryStatus, has_token_of
@@ -57,7 +45,7 @@ AT_THAT_MOMENT = timedelta(seconds=10)
 ARRIVED = (DeliveryStatus.DELIVERED, DeliveryStatus.READ, DeliveryStatus.PLAYED)
 
 
-def status_apply(*, event: StatusUpdate) -> EventResult:
+def status_apply(*, event: events.StatusUpdate) -> EventResult:
     """Raise the status of the message that the event is about.
 
     A status never falls, and ``failed`` is final. Call it in a transaction.
@@ -68,7 +56,7 @@ def status_apply(*, event: StatusUpdate) -> EventResult:
     chat = None
     party = event.party
     if party and party.addresses():
-        chat = chat_of_party(
+        chat = chat_addresses.chat_of_party(
             provider=event.provider, number_id=event.number_id, party=party, at=event.timestamp
         )
     found = _part_of(event, chat)
@@ -93,7 +81,7 @@ def status_apply(*, event: StatusUpdate) -> EventResult:
     )
 
 
-def own_send_confirm(*, event: OwnSend) -> EventResult:
+def own_send_confirm(*, event: events.OwnSend) -> EventResult:
     """Confirm a part whose answer was lost, by the provider's echo of our own send.
 
     The echo's text belongs to an answer that is stored already, or must not be stored.
@@ -102,7 +90,7 @@ def own_send_confirm(*, event: OwnSend) -> EventResult:
         provider=event.provider, provider_message_id=event.provider_message_id
     ).exists():
         return EventResult("our own message: ignored", is_kept=False)
-    chat = chat_find(event.whatsapp_chat)
+    chat = chat_addresses.chat_find(event.whatsapp_chat)
     unsure = OutboundPart.objects.filter(
         turn__chat=chat,
         provider=event.provider,
@@ -177,7 +165,7 @@ def part_update(part: OutboundPart, parts: Iterable[OutboundPart], *, more: bool
         return not more and turn_update_state(turn=part.turn, parts=parts)
 
 
-def _part_of(event: StatusUpdate, chat: Chat | None) -> OutboundPart | None:
+def _part_of(event: events.StatusUpdate, chat: Chat | None) -> OutboundPart | None:
     parts = OutboundPart.objects.filter(provider=event.provider)
     found = parts.filter(provider_message_id=event.provider_message_id).first()
     callback = uuid_or_none(event.callback_id)
@@ -201,7 +189,7 @@ def parts_locked(part: OutboundPart) -> tuple[OutboundPart, list[OutboundPart]]:
     return parts[part.pk], list(parts.values())
 
 
-def _status_of_unknown(event: StatusUpdate, chat: Chat | None) -> EventResult:
+def _status_of_unknown(event: events.StatusUpdate, chat: Chat | None) -> EventResult:
     """Handle the status of a message that no turn sent, such as one typed on the owner's phone."""
     messages = Message.objects.select_for_update(no_key=True).filter(provider=event.provider)
     message = row_of(messages, event.provider_message_id, chat_id=chat.pk if chat else None)
@@ -231,7 +219,7 @@ HELD, PAUSED = "send_held", "service_paused"
 MAX_AT_ONCE = 50
 
 
-def postponed_error(turn: Turn, error: SendError) -> str:
+def postponed_error(turn: Turn, error: whatsapp.SendError) -> str:
     """Return the error of a turn whose answer is sent later."""
     if error.is_paused and is_held(turn):
         # The provider wasn't called: what it said before still counts.
@@ -244,7 +232,7 @@ def is_held(turn: Turn) -> bool:
     return getattr(turn.error, "code", "") == HELD
 
 
-def isput_off(turn: Turn) -> bool:
+def is_put_off(turn: Turn) -> bool:
     """Return whether the answer wasn't sent because of the provider's state, not for itself."""
     is_waiting = turn.state == TurnState.REPLIED and turn.not_before is not None
     return is_waiting and getattr(turn.error, "code", "") in (HELD, PAUSED)
@@ -258,10 +246,10 @@ def sends_resume(*, enqueue: Callable[[UUID], object], now: datetime) -> int:
 
     Returns how many.
     """
-    waiting = put_off(HELD, PAUSED).filter(not_before__gt=now)
+    waiting = put_off().filter(not_before__gt=now)
     released = 0
-    for provider in set(waiting.values_list("provider", flat=True)) & set(PROVIDERS):
-        well_since = service_well_since(PROVIDERS[provider].service)
+    for provider in set(waiting.values_list("provider", flat=True)) & set(registry.PROVIDERS):
+        well_since = service_well_since(registry.PROVIDERS[provider].service)
         if well_since is not None:
             before = well_since + LATER + AT_THAT_MOMENT
             released += _release(waiting.filter(provider=provider, not_before__lt=before), enqueue)
@@ -284,34 +272,32 @@ def _release(waiting: QuerySet[Turn], enqueue: Callable[[UUID], object]) -> int:
 def held_send_now(*, actor: Actor, enqueue: Callable[[UUID], object]) -> int:
     """Send what is held, as staff ask for; return how many answers."""
     with transaction.atomic():
-        services_try_again([record.service for record in PROVIDERS.values()])
+        services_try_again([record.service for record in registry.PROVIDERS.values()])
         # What a colleague has just released is on its way.
-        waiting = put_off(HELD, PAUSED).filter(not_before__gt=timezone.now())
-        released = _release(waiting.filter(provider__in=PROVIDERS), enqueue)
+        waiting = put_off().filter(not_before__gt=timezone.now())
+        released = _release(waiting.filter(provider__in=registry.PROVIDERS), enqueue)
         audit_record("turn.send_held", actor, answers=released)
     return released
 
 
 def send_followed_up(*, turn: Turn, enqueue: Callable[[UUID], object] | None) -> None:
     """Let the other answers follow one that was sent after all. ``turn``: as it was begun."""
-    if not isput_off(turn):
+    if not is_put_off(turn):
         return
     if Turn.objects.filter(pk=turn.pk, state=TurnState.SENT).update(error="") and enqueue:
-        by_same = put_off(HELD, PAUSED).filter(provider=turn.provider, number_id=turn.number_id)
+        by_same = put_off().filter(provider=turn.provider, number_id=turn.number_id)
         _release(by_same, enqueue)
 
 
 def too_late(turn: Turn, max_age: timedelta) -> bool:
     """Return whether an answer that was put off is too old by now to be sent."""
-    return isput_off(turn) and timezone.now() - turn.asked_at > max_age
+    return is_put_off(turn) and timezone.now() - turn.asked_at > max_age
 
 
-def put_off(*codes: str) -> QuerySet[Turn]:
-    """Return the turns whose answers wait because of the provider's state, by these errors."""
-    which = Q()
-    for code in codes:
-        which |= Q(error__startswith=f'{{"code": "{code}"')
-    return Turn.objects.filter(which, state=TurnState.REPLIED, not_before__isnull=False)
+def put_off() -> QuerySet[Turn]:
+    """Return the turns whose answers wait because of the provider's state."""
+    codes = (Q(error__startswith=f'{{"code": "{code}"') for code in (HELD, PAUSED))
+    return Turn.objects.filter(or_(*codes), state=TurnState.REPLIED, not_before__isnull=False)
 
 
 # Notify people that nothing can be stored (ERR-SESSION-002).
@@ -331,40 +317,40 @@ class StorageNotices:
     stores when each chat was notified.
     """
 
-    providers: Callable[[], Mapping[str, WhatsAppProvider]]
+    providers: Callable[[], Mapping[str, whatsapp.WhatsAppProvider]]
     executor: Executor
     notified: SharedTimes
     clock: Callable[[], float] = time.time
 
-    def notify_sender(self, event: Event) -> None:
+    def notify_sender(self, event: events.Event) -> None:
         """Notify the sender of a message; other events need no notice."""
-        if not isinstance(event, InboundMessage) or event.from_business:
+        if not isinstance(event, events.InboundMessage) or event.from_business:
             return
         if event.group_id and not (event.mentions_us or event.replies_to_us):
             return
-        language = language_of(event.text)
+        language = chat_language.language_of(event.text)
         self.notify(provider=event.provider, to=_sender(event), language=language)
 
-    def notify(self, *, provider: str, to: Recipient, language: str) -> None:
+    def notify(self, *, provider: str, to: whatsapp.Recipient, language: str) -> None:
         """Send the notice, unless this chat was notified a short while ago."""
         sender = self.providers().get(provider)
         if sender is None:
             return
         chat = f"{provider}:{to.whatsapp_chat}"
         if self.notified.claim(chat, now=self.clock(), every=EVERY_SECONDS):
-            self.executor.submit(self._send, sender, to, text_for("storage_full", language))
+            self.executor.submit(self._send, sender, to, phrases.text_for("storage_full", language))
 
-    def _send(self, sender: WhatsAppProvider, to: Recipient, text: str) -> None:
+    def _send(self, sender: whatsapp.WhatsAppProvider, to: whatsapp.Recipient, text: str) -> None:
         try:
             sender.send_text(to=to, text=text, callback_id=str(uuid.uuid4()))
-        except SendError as error:
+        except whatsapp.SendError as error:
             logger.error("Nobody could be told that the storage is full: %s", error)
 
 
-def _sender(event: InboundMessage) -> Recipient:
+def _sender(event: events.InboundMessage) -> whatsapp.Recipient:
     if event.group_id:
         group_id = event.group_id.removesuffix("@g.us")
-        return Recipient(event.group_id, group_id=group_id, by_number=event.number_id)
+        return whatsapp.Recipient(event.group_id, group_id=group_id, by_number=event.number_id)
     party = event.party
     address = next(iter(party.addresses()), "")
-    return Recipient(address, party.phone, party.bsuid, by_number=event.number_id)
+    return whatsapp.Recipient(address, party.phone, party.bsuid, by_number=event.number_id)

@@ -18,16 +18,8 @@ from sessions_app.models import Chat, ChatMark, ChatPause, Message, OutboundPart
 from sessions_app.models.deliveries import PartState
 from sessions_app.models.messages import APOLOGY, DeliveryStatus
 from sessions_app.models.takeover import PauseCause
-from sessions_app.models.turn_states import turns_move
-from sessions_app.models.turns import TurnState
-from sessions_app.turns.turn_claims import (
-    NOT_ANSWERED,
-    chat_pause,
-    is_command,
-    longest_pause,
-    pause_in_force,
-    paused_turns_hold,
-)
+from sessions_app.models.turns import TurnState, turns_move
+from sessions_app.turns import turn_claims
 
 # The code of the error of a turn that a person answered.
 ANSWERED_BY_PERSON = "answered_by_person"
@@ -49,13 +41,15 @@ def step_in(
     # What rules said is dealt with.
     ChatMark.objects.filter(chat=chat).delete()
     until = at + lasts
-    before = pause_in_force(chat.pk, now)
+    before = turn_claims.pause_in_force(chat.pk, now)
     if until <= now or (before is not None and not before.is_sliding):
         return None
     is_longer = before is None or before.until is None or before.until < until
     if not is_longer and before is not None and before.cause != PauseCause.PERSON:
         return None
-    return chat_pause(chat_id=chat.pk, until=until, by=by, actor=actor, now=now, cause=cause)
+    return turn_claims.chat_pause(
+        chat_id=chat.pk, until=until, by=by, actor=actor, now=now, cause=cause
+    )
 
 
 def unsent_cancel(chat: Chat, *, at: datetime) -> int:
@@ -68,12 +62,12 @@ def unsent_cancel(chat: Chat, *, at: datetime) -> int:
         chat=chat,
         asked_at__lte=at,
         by_hand=False,
-        state__in=[*NOT_ANSWERED, TurnState.HELD, TurnState.REPLIED],
+        state__in=[*turn_claims.NOT_ANSWERED, TurnState.HELD, TurnState.REPLIED],
         finished_at__isnull=True,
     )
     settled = 0
     for turn in unsent.select_related("message", "chat").order_by("id"):
-        if is_command(turn):
+        if turn_claims.is_command(turn):
             continue
         same = Turn.objects.filter(pk=turn.pk, state=turn.state)
         ended = {"error": ErrorText(ANSWERED_BY_PERSON), "finished_at": timezone.now(), **RELEASED}
@@ -115,7 +109,7 @@ def pauses_merge(*, old: Chat, young: Chat, now: datetime) -> None:
     found = list(ChatPause.objects.filter(chat__in=[old, young]))
     if not found:
         return
-    longest = longest_pause(found)
+    longest = turn_claims.longest_pause(found)
     ChatPause.objects.update_or_create(
         chat=old,
         defaults={
@@ -126,4 +120,4 @@ def pauses_merge(*, old: Chat, young: Chat, now: datetime) -> None:
         },
     )
     if longest.holds(now):
-        paused_turns_hold(old.pk, now)
+        turn_claims.paused_turns_hold(old.pk, now)

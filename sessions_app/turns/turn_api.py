@@ -11,26 +11,16 @@ from rest_framework.exceptions import PermissionDenied
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from memoryproject.foundation.rest_kit.errors import Conflict, invalid
-from memoryproject.foundation.rest_kit.idempotency import idempotent
+from memoryproject.foundation.rest_kit import errors, idempotency, views
 from memoryproject.foundation.rest_kit.operations import conflicting, described
 from memoryproject.foundation.rest_kit.serializers import Choice, Moment, Strict, Text, Truth
-from memoryproject.foundation.rest_kit.views import ApiView
-from sessions_app.inbox.move_markers import ReviewError
-from sessions_app.inbox.notes import note_write
-from sessions_app.models import Turn, TurnReplay
-from sessions_app.models.chats import GODFATHER, reading_role
+from sessions_app.inbox import move_markers, notes
+from sessions_app.models import GODFATHER, Outcome, Turn, TurnReplay, TurnState
+from sessions_app.models.chats import reading_role
 from sessions_app.models.review import MAX_NOTE_LENGTH
-from sessions_app.models.turns import Outcome, TurnState
-from sessions_app.presentation.access import session_in_chat_within
-from sessions_app.presentation.message_forms import (
-    BudgetLeftOutSerializer,
-    PromptMessageSerializer,
-    RecalledField,
-)
-from sessions_app.turns.answer_review import answer_rate
+from sessions_app.presentation import access, message_forms
+from sessions_app.turns import answer_review, prompt_context
 from sessions_app.turns.dependencies import build_turn_dependencies
-from sessions_app.turns.prompt_context import BudgetTooSmallError, ContextForm, context_make
 
 # More than any model reads.
 MAX_TOKENS_GIVEN = 10_000_000
@@ -82,10 +72,10 @@ class ContextQuestionSerializer(Strict):
 
 
 class ContextSerializer(serializers.Serializer[Any]):
-    messages = PromptMessageSerializer(many=True)
-    memories = serializers.ListField(child=RecalledField())
+    messages = message_forms.PromptMessageSerializer(many=True)
+    memories = serializers.ListField(child=message_forms.RecalledField())
     total_tokens = serializers.IntegerField()
-    left_out = BudgetLeftOutSerializer()
+    left_out = message_forms.BudgetLeftOutSerializer()
 
 
 class TurnSerializer(serializers.Serializer[Any]):
@@ -99,9 +89,9 @@ class TurnSerializer(serializers.Serializer[Any]):
     summary_message_id = serializers.UUIDField(source="summary_id", allow_null=True)
     state = serializers.ChoiceField(TurnState.choices, source="turn.state")
     user_role = serializers.CharField(source="turn.user_role")
-    prompt = PromptMessageSerializer(many=True)
-    recalled = serializers.ListField(child=RecalledField())
-    left_out = BudgetLeftOutSerializer()
+    prompt = message_forms.PromptMessageSerializer(many=True)
+    recalled = serializers.ListField(child=message_forms.RecalledField())
+    left_out = message_forms.BudgetLeftOutSerializer()
     model = serializers.CharField()
     prompt_tokens = serializers.IntegerField(allow_null=True)
     completion_tokens = serializers.IntegerField(allow_null=True)
@@ -118,7 +108,7 @@ class TurnSerializer(serializers.Serializer[Any]):
 # REST view of the prompt that a model would receive.
 
 
-class ContextView(ApiView):
+class ContextView(views.ApiView):
     """The prompt of a session.
 
     It is POST only because a question may be long: nothing is stored.
@@ -127,7 +117,7 @@ class ContextView(ApiView):
     scopes = {"POST": "read"}
     kinds = {"POST": "read"}
     needs_body = False
-    raises = {BudgetTooSmallError: invalid}
+    raises = {prompt_context.BudgetTooSmallError: errors.invalid}
 
     @described(
         operation_id="sessions_context",
@@ -142,12 +132,12 @@ class ContextView(ApiView):
         your own.
         """
         body = self.body(ContextQuestionSerializer)
-        found = session_in_chat_within(self.caller, session_id)
-        context = context_make(
+        found = access.session_in_chat_within(self.caller, session_id)
+        context = prompt_context.context_make(
             found=found,
             dependencies=build_turn_dependencies(),
             query=body.get("query"),
-            form=ContextForm(
+            form=prompt_context.ContextForm(
                 **{LIMITS[name]: limit for name, limit in body.get("max_tokens", {}).items()},
                 own_system=body.get("system", ""),
                 persona=body["persona"],
@@ -165,7 +155,7 @@ class ContextView(ApiView):
 # REST view of replays.
 
 
-class TurnView(ApiView):
+class TurnView(views.ApiView):
     serializer_class = TurnSerializer
     scopes = {"GET": "read"}
     staff_rights = {"GET": ["sessions_app.view_turn", "sessions_app.view_message"]}
@@ -201,21 +191,21 @@ class FeedbackSerializer(serializers.Serializer[Any]):
     rated_at = Moment()
 
 
-class FeedbackView(ApiView):
+class FeedbackView(views.ApiView):
     scopes = {"POST": "write"}
     staff_rights = {"POST": ["sessions_app.view_turn", "sessions_app.review_chat"]}
     answers = {"POST": [conflicting("There is no answer yet.", "The turn has no answer yet.")]}
-    raises = {ReviewError: invalid}
+    raises = {move_markers.ReviewError: errors.invalid}
 
     @described(operation_id="turns_feedback", request=FeedbackBody, responses=FeedbackSerializer)
-    @idempotent(atomic=True)
+    @idempotency.idempotent(atomic=True)
     def post(self, request: Request, turn_id: UUID) -> Response:
         """Store the caller's rating of the answer, in place of an earlier one."""
         body = self.body(FeedbackBody)
         turns = Turn.objects.filter(self.caller.reach(), turn_id=turn_id)
         turn = self.one_of(turns, f"turn {turn_id}")
         if turn.state in (TurnState.PENDING, TurnState.RUNNING):
-            raise Conflict("The turn has no answer yet: rate it when it has ended.")
+            raise errors.Conflict("The turn has no answer yet: rate it when it has ended.")
         who: dict[str, Any] = {
             "user": request.user if self.caller.is_staff else None,
             "actor": self.caller.actor,
@@ -223,8 +213,8 @@ class FeedbackView(ApiView):
         with transaction.atomic():
             if comment := body.get("comment", "").strip():
                 message_id = turn.reply_id or turn.message_id
-                note_write(chat_id=turn.chat_id, message_id=message_id, text=comment, **who)
+                notes.note_write(chat_id=turn.chat_id, message_id=message_id, text=comment, **who)
             is_good = body["rating"] == "good"
-            rating = answer_rate(turn_id=turn.pk, is_good=is_good, reason="", **who)
+            rating = answer_review.answer_rate(turn_id=turn.pk, is_good=is_good, reason="", **who)
         stored = {"turn_id": turn_id, "rating": body["rating"], "comment": comment}
         return Response(FeedbackSerializer({**stored, "rated_at": rating.rated_at}).data)

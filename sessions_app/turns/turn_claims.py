@@ -5,7 +5,7 @@ A turn's state is updated here from the states of its parts.
 
 import logging
 import uuid
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -17,17 +17,22 @@ from django.utils import timezone
 
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor, audit_record
 from memoryproject.foundation.leases import RELEASED, Lease
-from sessions_app.conversations.buttons import command_in
-from sessions_app.conversations.epochs import epochs_seen
-from sessions_app.conversations.redact_derived import unstored_forget
-from sessions_app.conversations.session_lifecycle import SENDING, turn_failed
+from sessions_app.conversations import buttons, epochs, redact_derived, session_lifecycle
 from sessions_app.limits.answer_limits import CHAT_NOT_BLOCKED, can_be_blocked
 from sessions_app.models import Chat, ChatPause, OutboundPart, Turn
 from sessions_app.models.chats import GODFATHER, Provider, addresses_now
 from sessions_app.models.deliveries import PartState
 from sessions_app.models.takeover import PauseCause
-from sessions_app.models.turn_states import TransitionError, turn_move, turns_move
-from sessions_app.models.turns import APOLOGY_FOR, BY_RULE, WAITING_STATES, Outcome, TurnState
+from sessions_app.models.turns import (
+    APOLOGY_FOR,
+    BY_RULE,
+    WAITING_STATES,
+    Outcome,
+    TransitionError,
+    TurnState,
+    turn_move,
+    turns_move,
+)
 
 
 def turn_update_state(*, turn: Turn, parts: Iterable[OutboundPart] | None = None) -> bool:
@@ -61,7 +66,7 @@ def turn_update_state(*, turn: Turn, parts: Iterable[OutboundPart] | None = None
         is_apology = is_console and turn.outcome == Outcome.FAILED
         _finish(turn, TurnState.FAILED if is_apology else TurnState.SENT)
         if turn.session_id is None and not is_console:
-            unstored_forget(turn)
+            redact_derived.unstored_forget(turn)
     return False
 
 
@@ -76,14 +81,14 @@ def _finish(turn: Turn, state: str, **noted: Any) -> None:
         turn.lease_token = None
         if "error" in noted:
             turn.error = noted["error"]
-            turn_failed(turn, stage=SENDING)
+            session_lifecycle.turn_failed(turn, stage=session_lifecycle.SENDING)
 
 
 logger = logging.getLogger(__name__)
 
 _BEFORE = Turn.objects.filter(session=OuterRef("session"), id__lt=OuterRef("id")).order_by("-id")
 _SENDING = Turn.objects.filter(chat=OuterRef("chat"), state=TurnState.SENDING).order_by()
-SEEN_BY_CHAT = {"current_addresses": addresses_now("chat"), "epochs": epochs_seen("chat_id")}
+SEEN_BY_CHAT = {"current_addresses": addresses_now("chat"), "epochs": epochs.epochs_seen("chat_id")}
 # Turns with all that a claim and an answer need of them and their chats. Made once: making it takes
 # longer than reading a turn.
 WHOLE_TURNS: QuerySet[Any] = Turn.objects.defer("message__terms").annotate(
@@ -302,8 +307,8 @@ def chat_pause(
             },
         )
         held = _turns_hold(chat.pk)
-        details = {"until": until.isoformat() if until else None, "held": held, "cause": cause}
-        _record("takeover.pause", chat.pk, actor, details)
+        end = until.isoformat() if until else None
+        audit_record("takeover.pause", actor, "chat", chat.pk, until=end, held=held, cause=cause)
     logger.info("The assistant is paused in chat %s.", chat_id)
     return pause
 
@@ -327,11 +332,8 @@ def chat_resume(
         chat = chat_locked(chat_id)
         if not ChatPause.objects.filter(chat=chat).delete()[0]:
             return Resumed(was_paused=False)
-        turn = _last_unhold(chat.pk, since=now - max_age) if answer_last else None
-        if turn is not None:
-            _enqueue_later(chat_id, enqueue)
-        _end_held(chat.pk, now)
-        _record("takeover.resume", chat.pk, actor, {"answers_last": turn is not None})
+        since = now - max_age if answer_last else None
+        turn = _go_on(chat_id, now, actor, enqueue, answers_since=since)
     logger.info("The assistant goes on in chat %s.", chat_id)
     return Resumed(was_paused=True, answering=turn)
 
@@ -347,16 +349,11 @@ def pauses_end(*, now: datetime, enqueue: Callable[[UUID], object], max_age: tim
     for pause in over.only("chat_id", "cause"):
         with transaction.atomic():
             chat_id = pause.chat_id
-            if Chat.objects.select_for_update(no_key=True).filter(pk=chat_id).first() is None:
+            chat = Chat.objects.select_for_update(no_key=True).filter(pk=chat_id).first()
+            if chat is None or not over.filter(chat=chat).delete()[0]:
                 continue
-            if not over.filter(chat=chat_id).delete()[0]:
-                continue
-            turn = _last_unhold(chat_id, since=now - max_age) if pause.is_sliding else None
-            if turn is not None:
-                _enqueue_later(chat_id, enqueue)
-            _end_held(chat_id, now)
-            details = {"by": "time", "answers_last": turn is not None}
-            _record("takeover.resume", chat_id, SYSTEM, details)
+            since = now - max_age if pause.is_sliding else None
+            _go_on(chat_id, now, SYSTEM, enqueue, answers_since=since, by="time")
             ended += 1
     return ended
 
@@ -408,7 +405,7 @@ def is_command(turn: Turn) -> bool:
         return True
     text = turn.message.content if turn.message else turn.unstored_text
     metadata = turn.message.metadata if turn.message else {}
-    return command_in(text, metadata, in_group=turn.chat.is_group) is not None
+    return buttons.command_in(text, metadata, in_group=turn.chat.is_group) is not None
 
 
 def turn_unhold(turn: Turn) -> None:
@@ -427,14 +424,33 @@ def turn_unhold(turn: Turn) -> None:
     )
 
 
-def _last_unhold(chat_id: UUID, *, since: datetime) -> Turn | None:
-    turn = last_held(chat_id, since=since)
+def _go_on(
+    chat_id: UUID,
+    now: datetime,
+    actor: Actor,
+    enqueue: Callable[[UUID], object],
+    *,
+    answers_since: datetime | None,
+    **details: Any,
+) -> Turn | None:
+    """End what a pause has held; return the last of it if it is answered now.
+
+    ``answers_since``: how old that may be; None: nothing is answered.
+    """
+    turn = last_held(chat_id, since=answers_since) if answers_since else None
     try:
         if turn is not None:
             turn_unhold(turn)
+            transaction.on_commit(lambda: enqueue(chat_id), robust=True)
     except TransitionError:
         # Its message is being revoked at this moment.
-        return None
+        turn = None
+    held = Turn.objects.filter(chat=chat_id, state=TurnState.HELD, finished_at__isnull=True)
+    for each in held.filter(session__isnull=True):
+        redact_derived.unstored_forget(each)
+    held.update(finished_at=now)
+    answers_last = turn is not None
+    audit_record("takeover.resume", actor, "chat", chat_id, **details, answers_last=answers_last)
     return turn
 
 
@@ -450,19 +466,3 @@ def _turns_hold(chat_id: UUID) -> int:
         if not is_command(turn):
             held += turns_move(waiting.filter(pk=turn.pk), TurnState.HELD, **RELEASED)
     return held
-
-
-def _end_held(chat_id: UUID, now: datetime) -> None:
-    """End the turns that were held and aren't answered automatically."""
-    held = Turn.objects.filter(chat=chat_id, state=TurnState.HELD, finished_at__isnull=True)
-    for turn in held.filter(session__isnull=True):
-        unstored_forget(turn)
-    held.update(finished_at=now)
-
-
-def _record(action: str, chat_id: UUID, actor: Actor, details: Mapping[str, Any]) -> None:
-    audit_record(action, actor, "chat", chat_id, **details)
-
-
-def _enqueue_later(chat_id: UUID, enqueue: Callable[[UUID], object]) -> None:
-    transaction.on_commit(lambda: enqueue(chat_id), robust=True)

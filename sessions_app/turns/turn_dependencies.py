@@ -20,8 +20,7 @@ from sessions_app.history.chat_memory import ChatMemoryService
 from sessions_app.limits.intake import UsageLimits
 from sessions_app.models import AssistantProfile, OutboundPart, Turn
 from sessions_app.transcript_files.backups import Backups
-from sessions_app.turns.statuses import StorageNotices
-from sessions_app.turns.turn_claims import TurnLease
+from sessions_app.turns import statuses, turn_claims
 
 
 @dataclass(frozen=True)
@@ -80,7 +79,7 @@ class Dependencies:
     chat_memory: ChatMemoryService = field(default_factory=ChatMemoryService)
     rules: AnswerRules = field(default_factory=AnswerRules)
     context_limit: ContextLimit | None = None
-    storage_notices: StorageNotices | None = None
+    storage_notices: statuses.StorageNotices | None = None
     files: FileDependencies | None = None
     transcripts: Backups | None = None
     learn: Callable[[UUID], None] | None = None
@@ -98,7 +97,7 @@ class TurnWork:
     """
 
     turn: Turn
-    lease: TurnLease
+    lease: turn_claims.TurnLease
     dependencies: Dependencies
     parts: Sequence[OutboundPart] = ()
 

@@ -24,9 +24,16 @@ from memoryproject.foundation.integrations.embedders.openai_embedder import DELA
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
 from sessions_app.backup.restore_checks import RestoreError, check_empty
 from sessions_app.embedding.choice import embedder
-from sessions_app.embedding.maintenance import LOCK, embeddings_tend
+from sessions_app.embedding.maintenance import (
+    FEW,
+    LOCK,
+    Reembedded,
+    Target,
+    TooBusyError,
+    embeddings_tend,
+    reembed,
+)
 from sessions_app.embedding.message_vectors import session_embed
-from sessions_app.embedding.reembed import FEW, Reembedded, Target, TooBusyError, reembed
 from sessions_app.models import Message, MessageEmbedding
 from sessions_app.recall.facade import MEMORIES, recall
 from tests.doubles.hashing_embedder import HashingEmbedder, hashed_words

@@ -13,8 +13,8 @@ from django.db import connections, transaction
 from memories_app.models import Memory
 from sessions_app.conversations.epochs import Reader, forgetting_wait
 from sessions_app.conversations.preview_recorder import MAX_SHOWN, ChangeKind
-from sessions_app.forgetting import preview as previews
-from sessions_app.forgetting.preview import Chosen, preview_make
+from sessions_app.forgetting import runs as previews
+from sessions_app.forgetting.runs import Chosen, preview_make
 from sessions_app.models import Chat, Message, Note, TranscriptBatch
 from sessions_app.transcript_files.backups import Backups
 from tests.forgetting.dump import everything

@@ -11,8 +11,7 @@ from django.test import Client
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.leases import leases_sweep
 from sessions_app.forgetting.dependencies import build_forget_dependencies
-from sessions_app.forgetting.preview import preview_make
-from sessions_app.forgetting.runs import run_confirm, run_draft, run_work
+from sessions_app.forgetting.runs import preview_make, run_confirm, run_draft, run_work
 from sessions_app.models import ForgetReceipt, ForgetRun, MediaFile, Turn
 from sessions_app.sweeps import leased_kinds
 from tests.api.calling import Api, api_with

@@ -14,8 +14,7 @@ from django.utils import timezone
 from memoryproject.foundation.integrations.whatsapp.cloud.parse import parse_cloud
 from memoryproject.foundation.integrations.whatsapp.events import MessageRevoked, Party
 from memoryproject.foundation.integrations.whatsapp.green.parse import parse_green
-from sessions_app.conversations.message_context import cited
-from sessions_app.conversations.message_text import text_with_reactions
+from sessions_app.conversations.message_text import cited, text_with_reactions
 from sessions_app.models import Message, OutboundPart
 from tests import events
 from tests.world import CLIENT, NUMBER_ID, OTHER_CLIENT, World, message_from

@@ -9,15 +9,15 @@ import pytest
 from django.utils import timezone
 
 from sessions_app.models import Chat, Turn
-from sessions_app.models.turn_states import (
+from sessions_app.models.turns import (
     INITIAL_STATES,
     TRANSITIONS,
     TransitionError,
+    TurnState,
     turn_create,
     turn_move,
     turns_move,
 )
-from sessions_app.models.turns import TurnState
 from tests.docs.sources import read
 
 FINAL = {TurnState.SENT, TurnState.MISSED, TurnState.REFUSED, TurnState.MERGED, TurnState.CANCELLED}

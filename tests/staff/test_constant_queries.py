@@ -31,8 +31,7 @@ from django.urls import reverse
 
 from memories_app.models import Memory
 from memoryproject.staff_site.accounts.second_factor import SEEN
-from sessions_app.forgetting.preview import MAX_OBJECTS
-from sessions_app.forgetting.runs import run_draft
+from sessions_app.forgetting.runs import MAX_OBJECTS, run_draft
 from tests.database import statements
 from tests.staff.crowd import Crowd
 from tests.staff.crowd_around import WORD

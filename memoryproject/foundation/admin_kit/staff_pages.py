@@ -62,10 +62,15 @@ def staff_page(
     of: type[Model] | None = None,
     status: int = 200,
 ) -> TemplateResponse:
-    """Return a page in the frame of the admin site. ``of``: the model whose menu entry it has."""
+    """Return a page in the frame of the admin site. ``of``: the model whose menu entry it has.
+
+    ``template``: its path, or the name alone of one in the folder of ``of``.
+    """
     frame = {**admin.site.each_context(request), "title": title}
     if of is not None:
         frame["opts"] = of._meta
+        if "/" not in template:
+            template = f"admin/{of._meta.app_label}/{of._meta.model_name}/{template}.html"
         pages: Any = admin.site._registry.get(of)
         frame["list_title"] = getattr(pages, "list_title", "")
         if "original" in context:

@@ -14,8 +14,7 @@ from django.utils import timezone
 from memoryproject.checks import SETTINGS
 from memoryproject.foundation.audit.tasks import note_settings
 from memoryproject.foundation.commands import DeclaredCommand, option
-from sessions_app.schedules import future_times_repair
-from sessions_app.tasks import sweep_turns
+from sessions_app import schedules, tasks
 from sessions_app.turns.dependencies import build_answerer
 
 logger = logging.getLogger(__name__)
@@ -51,8 +50,8 @@ class Command(DeclaredCommand):
 
 def tend() -> None:
     """Take up what dead programs left, and what a clock that was set back would delay."""
-    future_times_repair(timezone.now())
-    sweep_turns()
+    schedules.future_times_repair(timezone.now())
+    tasks.sweep_turns()
 
 
 def record_settings() -> None:

@@ -10,9 +10,7 @@ from django.utils import timezone
 
 from memoryproject import __version__
 from memoryproject.foundation.commands import ProgressBar, ReportingCommand, flag, option
-from memoryproject.foundation.integrations.media_storage.storage_choice import (
-    configured_media_storage,
-)
+from memoryproject.foundation.integrations.media_storage import storage_choice
 from sessions_app.backup.archive import (
     ArchiveError,
     ArchiveReader,
@@ -67,7 +65,7 @@ class Command(ReportingCommand):
             now=timezone.now(),
             access=archive_access(),
             recipients=options["recipient"],
-            media=configured_media_storage() if options["media"] else None,
+            media=storage_choice.configured_media_storage() if options["media"] else None,
             progress=ProgressBar(sys.stderr),
         )
 

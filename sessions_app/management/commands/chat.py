@@ -12,8 +12,7 @@ from django.utils import timezone
 from memoryproject.checks import SETTINGS
 from memoryproject.foundation.commands import ReportingCommand, UsageError, flag, option
 from memoryproject.foundation.process.storage import is_caused_by_full_disk
-from sessions_app.conversations.chat_queries import chat_option
-from sessions_app.conversations.phrases import text_for
+from sessions_app.conversations import chat_queries, phrases
 from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.inbound.synchronous_chat import NoAnswerError, Talk, talk
 from sessions_app.turns.dependencies import build_turn_dependencies
@@ -41,7 +40,7 @@ class Command(ReportingCommand):
         given = options["whatsapp_chat"]
         chat = next(iter(sorted(settings.GODFATHER_PHONE)), NOBODY)
         if given is not None:
-            chat = chat_option(given, option="--as")
+            chat = chat_queries.chat_option(given, option="--as")
         if options["message"] is not None:
             talk = self._say(chat, options["message"])
             self.stdout.write(_as_json(talk) if options["json"] else talk.reply)
@@ -74,7 +73,7 @@ class Command(ReportingCommand):
             raise CommandError(str(error)) from error
         except DatabaseError as error:
             if is_caused_by_full_disk(error, settings.DATA_DIR):
-                raise CommandError(text_for("storage_full", "en")) from error
+                raise CommandError(phrases.text_for("storage_full", "en")) from error
             raise
 
 

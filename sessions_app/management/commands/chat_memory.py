@@ -12,14 +12,8 @@ from django.core.management.base import CommandError
 from django.db import DatabaseError
 
 from memoryproject.foundation import commands
-from sessions_app.conversations.chat_queries import chat_option
-from sessions_app.conversations.message_store import ConversationNotFoundError
-from sessions_app.transcript_files.parse_transcript import (
-    FolderError,
-    Problem,
-    RefusedError,
-    TranscriptsError,
-)
+from sessions_app.conversations import chat_queries, message_store
+from sessions_app.transcript_files import parse_transcript
 from sessions_app.transcript_files.transcript_folder import BatchFolder
 from sessions_app.transcripts.export_transcripts import (
     DEFAULT_CHAT,
@@ -61,7 +55,7 @@ class Command(commands.ReportingCommand):
     """Run the command. A save can be run again at any time: nothing is stored twice."""
 
     refusals = {
-        ConversationNotFoundError: "{error}",
+        message_store.ConversationNotFoundError: "{error}",
         DatabaseError: "The database failed: {error} Files that aren't cleaned up are where they "
         "were; run it again: nothing is stored twice.",
         KeyboardInterrupt: "Stopped. Run it again: nothing is stored twice.",
@@ -91,13 +85,13 @@ class Command(commands.ReportingCommand):
         run = getattr(self, f"_{options['action']}")
         try:
             run(BatchFolder(options["dir"]), target, options)
-        except RefusedError as error:
+        except parse_transcript.RefusedError as error:
             self._show_problems(error.problems, error.further, options, error=str(error))
             raise CommandError(str(error)) from error
-        except TranscriptsError as error:
+        except parse_transcript.TranscriptsError as error:
             if options["json"]:
                 self._print({"error": str(error)})
-            usage = isinstance(error, FolderError) and error.usage
+            usage = isinstance(error, parse_transcript.FolderError) and error.usage
             raise CommandError(str(error), returncode=2 if usage else 1) from error
 
     def _validate(
@@ -180,7 +174,11 @@ class Command(commands.ReportingCommand):
         self.stdout.write("\n".join(_status(found)))
 
     def _show_problems(
-        self, problems: Iterable[Problem], further: int, options: dict[str, Any], error: str = ""
+        self,
+        problems: Iterable[parse_transcript.Problem],
+        further: int,
+        options: dict[str, Any],
+        error: str = "",
     ) -> None:
         if options["json"]:
             shown = [problem.as_dict() for problem in problems]
@@ -225,7 +223,7 @@ def _target(options: dict[str, Any]) -> Target | None:
     address = options["chat"]
     if address is None:
         return None
-    return Target(whatsapp_chat=chat_option(address, option="--chat"))
+    return Target(whatsapp_chat=chat_queries.chat_option(address, option="--chat"))
 
 
 def _saved(saved: Saved, folder: BatchFolder) -> str:

@@ -9,11 +9,7 @@ from django.db import DatabaseError, transaction
 from django.db.models import Q
 
 from memoryproject.foundation.commands import ReportingCommand, flag
-from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
-    GROUP_DOMAIN,
-    WhatsAppChatError,
-    whatsapp_chat_normalise,
-)
+from memoryproject.foundation.integrations.whatsapp import whatsapp_chats
 from sessions_app.conversations.chat_addresses import addresses_lock, chat_find, party_of
 from sessions_app.merging.merge_chats import chat_merge
 from sessions_app.models import Chat, ChatAddress
@@ -85,8 +81,8 @@ def doubles_merge(*, dry_run: bool) -> DoublesReport:
 def _each(report: DoublesReport) -> None:
     for name in _unusual_names():
         try:
-            stored = whatsapp_chat_normalise(name)
-        except WhatsAppChatError:
+            stored = whatsapp_chats.whatsapp_chat_normalise(name)
+        except whatsapp_chats.WhatsAppChatError:
             report.leave(name, NO_ID)
             continue
         with transaction.atomic():
@@ -100,8 +96,8 @@ def _unusual_names() -> list[str]:
     found: dict[str, None] = {}
     for rows in (names, current.values_list("address", flat=True)):
         for name in rows.iterator():
-            with suppress(WhatsAppChatError):
-                if whatsapp_chat_normalise(name) == name:
+            with suppress(whatsapp_chats.WhatsAppChatError):
+                if whatsapp_chats.whatsapp_chat_normalise(name) == name:
                     continue
             if not name.endswith(DETACHED):
                 found[name] = None
@@ -139,6 +135,6 @@ def _rename(chat: Chat, name: str, stored: str) -> None:
             link.save(update_fields=["address"])
     if chat.whatsapp_chat == name:
         chat.whatsapp_chat = stored
-    chat.is_group = chat.whatsapp_chat.endswith(f"@{GROUP_DOMAIN}")
+    chat.is_group = chat.whatsapp_chat.endswith(f"@{whatsapp_chats.GROUP_DOMAIN}")
     chat.client_phone = chat.client_phone or party_of(chat.whatsapp_chat).phone or ""
     chat.save(update_fields=["whatsapp_chat", "is_group", "client_phone", "updated_at"])

@@ -12,9 +12,7 @@ from memories_app.models import DocumentState, SourceDocument, Visibility
 from memoryproject.foundation import commands
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
 from memoryproject.foundation.integrations.documents.sniffing import DocumentError
-from sessions_app.conversations.chat_queries import chat_chosen
-from sessions_app.conversations.epochs import ChatGoneError
-from sessions_app.conversations.phrases import counted
+from sessions_app.conversations import chat_queries, epochs, phrases
 from sessions_app.documents.upload import document_upload
 from sessions_app.embedding.facade import embedder
 from sessions_app.models import Chat
@@ -54,7 +52,7 @@ class Command(commands.ReportingCommand):
         missing = [str(path) for path in options["files"] if not path.is_file()]
         if missing:
             raise commands.UsageError(f"No such file: {', '.join(missing)}")
-        chat = chat_chosen(options["chat"], returncode=2) if options["chat"] else None
+        chat = chat_queries.chat_chosen(options["chat"], returncode=2) if options["chat"] else None
         if chat is not None and chat.memory_enabled is False:
             raise CommandError(
                 "Memory is switched off for this chat: nothing is stored for it. Switch it on in "
@@ -86,7 +84,7 @@ def _read(path: Path, chat: Chat | None, visibility: str) -> dict[str, Any]:
             embedder=embedder(),
             actor=COMMAND_LINE,
         )
-    except (DocumentError, DocumentBusyError, ChatGoneError, OSError) as error:
+    except (DocumentError, DocumentBusyError, epochs.ChatGoneError, OSError) as error:
         return {**result, "state": str(DocumentState.FAILED), "error": str(error)}
     return {**result, **_described(document), "known_before": received.duplicate}
 
@@ -105,9 +103,9 @@ def _described(document: SourceDocument) -> dict[str, Any]:
 def _as_text(result: dict[str, Any]) -> str:
     if result["state"] == DocumentState.FAILED:
         return f"{result['file']}: not read. {result['error']}"
-    sizes = [counted("passage", result["passages"], "en")]
+    sizes = [phrases.counted("passage", result["passages"], "en")]
     if result["pages"] is not None:
-        sizes.insert(0, counted("page", result["pages"], "en"))
+        sizes.insert(0, phrases.counted("page", result["pages"], "en"))
     known = " (was there before)" if result["known_before"] else ""
     details = " ".join([f"{', '.join(sizes)}{known}", *result["warnings"]])
     return f"{result['file']}: {details}"

@@ -7,9 +7,7 @@ from django.core.management.base import CommandError
 
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
 from memoryproject.foundation.commands import ReportingCommand, flag, option
-from memoryproject.foundation.integrations.media_storage.storage_choice import (
-    configured_media_storage,
-)
+from memoryproject.foundation.integrations.media_storage import storage_choice
 from memoryproject.foundation.process.storage import file_replaced
 from sessions_app.conversations.chat_queries import chat_chosen
 from sessions_app.moving.open_archive import archive_write
@@ -28,7 +26,7 @@ class Command(ReportingCommand):
         chat = chat_chosen(options["chat"]) if options["chat"] else None
         if path.exists() and not path.is_file():
             raise CommandError(f"{path} is not a file.")
-        storage = configured_media_storage() if options["media"] else None
+        storage = storage_choice.configured_media_storage() if options["media"] else None
         try:
             with file_replaced(path) as file:
                 counts = archive_write(

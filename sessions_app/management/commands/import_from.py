@@ -11,10 +11,7 @@ from memoryproject.foundation.audit.audit_events import COMMAND_LINE
 from memoryproject.foundation.commands import GO_ON, ReportingCommand, UsageError, flag, option
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from sessions_app.embedding.facade import embedder
-from sessions_app.moving.kinds import READERS, move_in
-from sessions_app.moving.records import MoveError, Options
-from sessions_app.moving.sources import Source
-from sessions_app.moving.store_records import Report
+from sessions_app.moving import kinds, records, sources, store_records
 
 STOPPED = "Stopped: {error} What is in stays; run it again to go on."
 SHOWN = 50
@@ -25,14 +22,14 @@ class Command(ReportingCommand):
 
     fills_memory = True
     refusals = {
-        MoveError: "{error}",
+        records.MoveError: "{error}",
         EmbedderError: STOPPED,
         DatabaseError: STOPPED,
         KeyboardInterrupt: GO_ON,
     }
 
     arguments = [
-        option("kind", choices=list(READERS)),
+        option("kind", choices=list(kinds.READERS)),
         option("path", metavar="PATH", type=Path),
         option("--chat", metavar="WHATSAPP_CHAT", default=""),
         option("--business", metavar="NAME", action="append", default=[]),
@@ -44,10 +41,10 @@ class Command(ReportingCommand):
     def run(self, options: dict[str, Any]) -> None:
         if not str(options["path"]).strip() or "\x00" in str(options["path"]):
             raise UsageError("PATH: a file is needed.")
-        report = move_in(
+        report = kinds.move_in(
             options["kind"],
-            Source(options["path"]),
-            Options(options["chat"], options["business"]),
+            sources.Source(options["path"]),
+            records.Options(options["chat"], options["business"]),
             actor=COMMAND_LINE,
             embedder=None if options["no_vectors"] else embedder(),
             preview=options["preview"],
@@ -61,7 +58,7 @@ class Command(ReportingCommand):
             raise CommandError(f"{report.bad} could not be read: see the report.")
 
 
-def as_text(report: Report) -> str:
+def as_text(report: store_records.Report) -> str:
     """Return the report for people."""
     is_dry = report.preview or report.refused
     lines = [

@@ -27,8 +27,8 @@ from memoryproject.foundation.commands import (
 from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
 from memoryproject.foundation.integrations.embedders.openai_embedder import RetryingEmbedder
 from sessions_app.embedding import choice, maintenance
+from sessions_app.embedding.maintenance import Reembedded, Target, TooBusyError, reembed
 from sessions_app.embedding.message_vectors import messages_lacking
-from sessions_app.embedding.reembed import Reembedded, Target, TooBusyError, reembed
 from sessions_app.models import Message, MessageEmbedding
 
 KEEP_MINUTES = 15

@@ -17,24 +17,13 @@ from psycopg import sql
 from psycopg.errors import LockNotAvailable
 
 from memoryproject.folders import START
-from memoryproject.foundation.audit.audit_events import (
-    COMMAND_LINE,
-    Event,
-    audit_record_many,
-    log_path,
-)
-from memoryproject.foundation.audit.chain import log_set_aside, log_write, removal_allowed
-from memoryproject.foundation.commands import ProgressBar, ReportingCommand, flag, option
+from memoryproject.foundation import commands, leases
+from memoryproject.foundation.audit import audit_events, chain
+from memoryproject.foundation.integrations.media_storage import storage_choice
 from memoryproject.foundation.integrations.media_storage.base import MediaStorage
-from memoryproject.foundation.integrations.media_storage.storage_choice import (
-    configured_media_storage,
-)
-from memoryproject.foundation.leases import advisory_lock
-from sessions_app.backup import restore_checks
+from sessions_app.backup import archive_writer, restore_checks, write
 from sessions_app.backup.archive import ArchiveAccess, ArchiveError, ArchiveReader, Manifest
-from sessions_app.backup.archive_writer import media_put_back
 from sessions_app.backup.dependencies import ACCESS, access_of
-from sessions_app.backup.write import Report, RowCount, keys_write, migrations_applied, report_of
 from sessions_app.models import Broadcast
 from sessions_app.models.takeover import BroadcastState
 from sessions_app.stored_settings import is_set_elsewhere, stored_problems, stored_settings_look
@@ -46,7 +35,7 @@ NOT_SIGNED = (
 )
 
 
-class Command(ReportingCommand):
+class Command(commands.ReportingCommand):
     """All or nothing: a restore that fails or is killed leaves the database as it was."""
 
     refusals = {
@@ -57,9 +46,9 @@ class Command(ReportingCommand):
     }
 
     arguments = [
-        option("file", type=Path, metavar="FILE"),
-        flag("--without-keys"),
-        flag("--without-media"),
+        commands.option("file", type=Path, metavar="FILE"),
+        commands.flag("--without-keys"),
+        commands.flag("--without-media"),
         *ACCESS,
     ]
 
@@ -70,7 +59,7 @@ class Command(ReportingCommand):
 
         def write_keys(keys: Mapping[str, bytes]) -> None:
             if not options["without_keys"]:
-                keys_write(settings.DATA_DIR, keys)
+                write.keys_write(settings.DATA_DIR, keys)
                 written.update(keys)
 
         restored = backup_restore(
@@ -78,8 +67,8 @@ class Command(ReportingCommand):
             access=access_of(options),
             make_tables=self._make_tables,
             write_keys=write_keys,
-            progress=ProgressBar(sys.stderr),
-            media=None if options["without_media"] else configured_media_storage(),
+            progress=commands.ProgressBar(sys.stderr),
+            media=None if options["without_media"] else storage_choice.configured_media_storage(),
         )
         self._write_log()
         report = restored.report
@@ -113,8 +102,8 @@ class Command(ReportingCommand):
     def _write_log(self) -> None:
         """Write the log file of the restored database; move a log of another database aside."""
         try:
-            aside = log_set_aside(log_path=log_path(), name="before-restore")
-            log_write(log_path=log_path())
+            aside = chain.log_set_aside(log_path=audit_events.log_path(), name="before-restore")
+            chain.log_write(log_path=audit_events.log_path())
         except OSError as error:
             self.stderr.write(
                 f"The audit log file can't be written: {error}. Once it can, run `manage.py "
@@ -146,7 +135,7 @@ class Restored:
     put back.
     """
 
-    report: Report
+    report: write.Report
     is_signed: bool
     files: int = 0
 
@@ -175,21 +164,21 @@ def backup_restore(
         manifest = archive.manifest
         restore_checks.check_no_jobs(manifest)
         # Also while the first one creates the tables.
-        with advisory_lock(
+        with leases.advisory_lock(
             _LOCK, restore_checks.RestoreError("Another restore is at work in this database.")
         ):
             state = restore_checks.state_of(manifest)
             with connection.cursor() as cursor:
                 restore_checks.check_empty(cursor)
             make_tables(state.older)
-            with media_put_back(archive, media) as files:
+            with archive_writer.media_put_back(archive, media) as files:
                 _put_back(archive, state, write_keys, progress)
             if state.older:
                 _upgrade(manifest, make_tables)
     ContentType.objects.clear_cache()
     # Whom they reached since the backup isn't known here: staff decide whether they go on.
     Broadcast.objects.filter(state=BroadcastState.RUNNING).update(state=BroadcastState.PAUSED)
-    report = report_of(path, manifest)
+    report = write.report_of(path, manifest)
     logger.info("A backup was restored: %d rows of %d tables.", report.rows, report.tables)
     return Restored(report, is_signed=archive.is_signed, files=files)
 
@@ -220,13 +209,13 @@ def _put_back(
             restore_checks.use_fixed_form(cursor)
             _lock(cursor, tables)
             # Check again: from here on nobody can change the tables.
-            restore_checks.check_applied(manifest, migrations_applied(cursor))
+            restore_checks.check_applied(manifest, write.migrations_applied(cursor))
             restore_checks.check_form(manifest, tables)
             restore_checks.check_empty(cursor)
             cursor.execute("SET CONSTRAINTS ALL DEFERRED")
             _empty(cursor, tables)
             # Each row is written once and read once.
-            count = RowCount(progress, 2 * manifest.rows)
+            count = write.RowCount(progress, 2 * manifest.rows)
             for table in tables:
                 _copy_in(cursor, archive, table, count)
             _set_sequences(cursor, manifest)
@@ -249,8 +238,10 @@ def _put_back(
 def _record(manifest: Manifest) -> None:
     """Record the restore. A worker seals it later, with the restored key."""
     details = {"made_at": manifest.created_at, "rows": manifest.rows}
-    event = Event("backup.restore", COMMAND_LINE, "backup", details=details)
-    audit_record_many(events=[event], seal=False)
+    event = audit_events.Event(
+        "backup.restore", audit_events.COMMAND_LINE, "backup", details=details
+    )
+    audit_events.audit_record_many(events=[event], seal=False)
 
 
 def _lock(cursor: Any, tables: list[restore_checks.Table]) -> None:
@@ -261,7 +252,7 @@ def _lock(cursor: Any, tables: list[restore_checks.Table]) -> None:
 
 
 def _empty(cursor: Any, tables: list[restore_checks.Table]) -> None:
-    with removal_allowed():
+    with chain.removal_allowed():
         for table in tables:
             if (
                 table.name in restore_checks.OF_A_FRESH_DATABASE
@@ -271,7 +262,7 @@ def _empty(cursor: Any, tables: list[restore_checks.Table]) -> None:
 
 
 def _copy_in(
-    cursor: Any, archive: ArchiveReader, table: restore_checks.Table, count: RowCount
+    cursor: Any, archive: ArchiveReader, table: restore_checks.Table, count: write.RowCount
 ) -> None:
     with connection.wrap_database_errors, cursor.copy(table.copy_in()) as copy:
         for block in archive.blocks(archive.manifest.tables[table.name]):
@@ -285,7 +276,7 @@ def _set_sequences(cursor: Any, manifest: Manifest) -> None:
 
 
 def _check_same(
-    cursor: Any, manifest: Manifest, table: restore_checks.Table, count: RowCount
+    cursor: Any, manifest: Manifest, table: restore_checks.Table, count: write.RowCount
 ) -> None:
     """Check that the restored table is equal to the one in the backup."""
     digest = hashlib.sha256()

@@ -16,8 +16,7 @@ from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
-from memoryproject.checks import SETTINGS
-from memoryproject.folders import HOME, MANAGE
+from memoryproject import checks, folders
 from memoryproject.foundation.commands import ReportingCommand, option
 from sessions_app.backup.dependencies import ACCESS
 
@@ -27,7 +26,7 @@ SHOWN_OF_OUTPUT = 2_000
 class Command(ReportingCommand):
     """The server may run meanwhile; its database is only read."""
 
-    requires_system_checks = (SETTINGS,)
+    requires_system_checks = (checks.SETTINGS,)
 
     json_help = "Print the result as JSON."
     refusals = {OSError: "The drill failed. {error}"}
@@ -127,9 +126,9 @@ def _manage_here(step: str, *words: str) -> str:
 def _manage(step: str, environment: dict[str, str], *words: str) -> str:
     """Run a command of manage.py in another installation, likewise."""
     done = subprocess.run(  # noqa: S603 our own program
-        [*MANAGE, *words],
+        [*folders.MANAGE, *words],
         env=environment,
-        cwd=HOME,
+        cwd=folders.HOME,
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

@@ -9,20 +9,13 @@ from django.db import transaction
 from django.utils import timezone
 
 from memoryproject.foundation.commands import ReportingCommand, flag, folder_given, option
-from sessions_app.conversations.chat_addresses import chat_of_session
+from sessions_app.conversations import chat_addresses, message_text, session_lifecycle
 from sessions_app.conversations.message_store import stored_tokens, window_recompute
-from sessions_app.conversations.message_text import indexed_of
-from sessions_app.conversations.session_lifecycle import cards_request
 from sessions_app.embedding.facade import embedder
 from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.inbound.facade import IntakeRules
-from sessions_app.legacy_import import session_folder
-from sessions_app.legacy_import.import_folder import FolderImport
-from sessions_app.legacy_import.import_session import token_limit
-from sessions_app.legacy_import.parse_sessions import session_uuid
-from sessions_app.models import ChatSession, Message, SummarizationMetadata
-from sessions_app.models.messages import Role
-from sessions_app.models.sessions import SessionStatus
+from sessions_app.legacy_import import import_folder, import_session, parse_sessions, session_folder
+from sessions_app.models import ChatSession, Message, Role, SessionStatus, SummarizationMetadata
 
 SessionState = dict[str, Any]
 
@@ -40,7 +33,7 @@ class Command(ReportingCommand):
     ]
 
     def run(self, options: dict[str, Any]) -> None:
-        session_id = session_uuid(options["session_id"])
+        session_id = parse_sessions.session_uuid(options["session_id"])
         try:
             session = ChatSession.objects.filter(pk=session_id).first()
             before = session_state(session) if session else None
@@ -65,7 +58,7 @@ class Command(ReportingCommand):
             raise CommandError(f"{len(taken.skipped)} of its messages were skipped: see the log.")
 
     def _take_in(self, session_id: UUID, options: dict[str, Any]) -> session_folder.ImportReport:
-        return FolderImport(
+        return import_folder.FolderImport(
             folder=session_folder.LegacyFolder(options["folder"]),
             rules=build_intake_rules(),
             now=timezone.now(),
@@ -105,14 +98,16 @@ def session_rebuild(*, session_id: UUID, rules: IntakeRules) -> tuple[SessionSta
     ChatSession.DoesNotExist.
     """
     with transaction.atomic():
-        chat = chat_of_session(session_id)
+        chat = chat_addresses.chat_of_session(session_id)
         sessions = ChatSession.objects.select_for_update(no_key=True)
         if chat is None:
             raise ChatSession.DoesNotExist
         session = sessions.get(pk=session_id)
         before = session_state(session)
         changed = _index_again(session)
-        window_recompute(session=session, token_limit=token_limit(chat=chat, rules=rules))
+        window_recompute(
+            session=session, token_limit=import_session.token_limit(chat=chat, rules=rules)
+        )
         newest = SummarizationMetadata.objects.filter(session=session).order_by("-number")
         summarized = newest.values_list("last_order", flat=True).first()
         session.summarized_until = summarized or 0
@@ -121,7 +116,7 @@ def session_rebuild(*, session_id: UUID, rules: IntakeRules) -> tuple[SessionSta
         session.last_active = last.received_at if last else session.last_active
         session.save(update_fields=[*DERIVED, "last_active"])
         if session.status != SessionStatus.ACTIVE:
-            cards_request(session_ids=[session.pk])
+            session_lifecycle.cards_request(session_ids=[session.pk])
     after = session_state(session)
     if changed or before != after:
         logger.info("Session %s was rebuilt from its messages.", session_id)
@@ -150,7 +145,7 @@ def _index_again(session: ChatSession) -> int:
 def _corrected(message: Message) -> bool:
     """Set the values derived from the text; return whether they changed."""
     old = [getattr(message, name) for name in INDEXED]
-    indexed = indexed_of(message.content, message.metadata)
+    indexed = message_text.indexed_of(message.content, message.metadata)
     message.tokens = stored_tokens(message.content, message.metadata)
     message.terms, message.term_count = indexed.terms, indexed.length
     return old != [getattr(message, name) for name in INDEXED]

@@ -6,44 +6,40 @@ from typing import Any
 from django.core.management.base import CommandError
 from django.utils import timezone
 
-from memoryproject.foundation.commands import (
-    GO_ON,
-    ProgressBar,
-    ReportingCommand,
-    flag,
-    folder_given,
-    option,
-)
+from memoryproject.foundation import commands
 from sessions_app.embedding.facade import embedder
 from sessions_app.inbound.dependencies import build_intake_rules
-from sessions_app.legacy_import.import_folder import FolderImport
-from sessions_app.legacy_import.session_folder import FolderError, LegacyFolder, as_text
+from sessions_app.legacy_import import import_folder, session_folder
 
 
-class Command(ReportingCommand):
+class Command(commands.ReportingCommand):
     """Run the command. It can be run again at any time: existing data stays unchanged."""
 
     json_help = "Print the report as JSON, with every file."
-    refusals = {**ReportingCommand.refusals, FolderError: "{error}", KeyboardInterrupt: GO_ON}
+    refusals = {
+        **commands.ReportingCommand.refusals,
+        session_folder.FolderError: "{error}",
+        KeyboardInterrupt: commands.GO_ON,
+    }
 
     arguments = [
-        option("dir", metavar="DIR", type=folder_given),
-        flag("--dry-run"),
-        option("--orphans", choices=["report", "rebuild"], default="report"),
-        flag("--no-vectors"),
+        commands.option("dir", metavar="DIR", type=commands.folder_given),
+        commands.flag("--dry-run"),
+        commands.option("--orphans", choices=["report", "rebuild"], default="report"),
+        commands.flag("--no-vectors"),
     ]
 
     def run(self, options: dict[str, Any]) -> None:
-        report = FolderImport(
-            folder=LegacyFolder(options["dir"]),
+        report = import_folder.FolderImport(
+            folder=session_folder.LegacyFolder(options["dir"]),
             rules=build_intake_rules(),
             now=timezone.now(),
             embedder=None if options["no_vectors"] else embedder(),
             rebuild_orphans=options["orphans"] == "rebuild",
             dry_run=options["dry_run"],
-            progress=ProgressBar(sys.stderr),
+            progress=commands.ProgressBar(sys.stderr),
         ).run()
-        self.report(options, report.as_dict(), as_text(report), indent=2)
+        self.report(options, report.as_dict(), session_folder.as_text(report), indent=2)
         if not report.skipped:
             return
         # What could be used is in. The exit code says that it wasn't all.

@@ -8,21 +8,7 @@ from django.core.management.base import CommandError
 
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
 from memoryproject.foundation.commands import ReportingCommand, UsageError, flag, option
-from memoryproject.foundation.outgoing_webhooks.deliveries import delivery_test
-from memoryproject.foundation.outgoing_webhooks.endpoints import (
-    EndpointError,
-    EndpointNotFoundError,
-    endpoint_change,
-    endpoint_create,
-    endpoint_remove,
-    endpoint_rotate,
-)
-from memoryproject.foundation.outgoing_webhooks.models import (
-    EVENT_TYPES,
-    WebhookDelivery,
-    WebhookEndpoint,
-)
-from memoryproject.foundation.outgoing_webhooks.sending import delivery_send
+from memoryproject.foundation.outgoing_webhooks import deliveries, endpoints, models, sending
 from memoryproject.foundation.text.uuids import iso_utc
 from sessions_app.webhook_endpoints.dependencies import (
     build_address_rules,
@@ -33,20 +19,20 @@ from sessions_app.webhook_endpoints.endpoint_form import hook_chats
 NAME = option("name")
 EVENT_HELP = (
     "It is told of this; give it several times. Default: all. "
-    f"{'; '.join(f'{name}: {text}' for name, text in EVENT_TYPES.items())}."
+    f"{'; '.join(f'{name}: {text}' for name, text in models.EVENT_TYPES.items())}."
 )
 
 
 class Command(ReportingCommand):
     # Only one action has the option.
     json_help = ""
-    refusals = {**ReportingCommand.refusals, EndpointNotFoundError: "{error}"}
+    refusals = {**ReportingCommand.refusals, endpoints.EndpointNotFoundError: "{error}"}
 
     actions = {
         "add": [
             NAME,
             option("url"),
-            option("--event", action="append", choices=list(EVENT_TYPES), help=EVENT_HELP),
+            option("--event", action="append", choices=list(models.EVENT_TYPES), help=EVENT_HELP),
             option("--chat", action="append", metavar="WHATSAPP_CHAT"),
         ],
         "list": [flag("--json")],
@@ -57,11 +43,11 @@ class Command(ReportingCommand):
     def run(self, options: dict[str, Any]) -> None:
         try:
             getattr(self, f"_{options['action']}")(options)
-        except EndpointError as error:
+        except endpoints.EndpointError as error:
             raise UsageError(str(error)) from error
 
     def _add(self, options: dict[str, Any]) -> None:
-        made = endpoint_create(
+        made = endpoints.endpoint_create(
             name=options["name"],
             url=options["url"],
             event_types=options["event"] or (),
@@ -72,23 +58,23 @@ class Command(ReportingCommand):
         self.stdout.write(made.secret)
 
     def _list(self, options: dict[str, Any]) -> None:
-        endpoints = list(WebhookEndpoint.objects.order_by("name"))
+        rows = list(models.WebhookEndpoint.objects.order_by("name"))
         if options["json"]:
-            self.stdout.write(json.dumps([_shown(endpoint) for endpoint in endpoints], indent=2))
+            self.stdout.write(json.dumps([_shown(endpoint) for endpoint in rows], indent=2))
             return
-        for endpoint in endpoints:
+        for endpoint in rows:
             shown = _shown(endpoint)
             events = ", ".join(shown["events"]) or "everything"
             why = f" ({shown['reason']})" if shown["reason"] else ""
             self.stdout.write(f"{shown['name']}: {shown['state']}{why}, {shown['url']}, {events}")
-        if not endpoints:
+        if not rows:
             self.stderr.write("There is no endpoint: webhook_endpoint add NAME URL makes one.")
 
     def _rotate(self, options: dict[str, Any]) -> None:
         hours = options["keep_hours"]
         if not 0 <= hours <= 24 * 365:
             raise UsageError("--keep-hours is from 0 to 8760.")
-        made = endpoint_rotate(
+        made = endpoints.endpoint_rotate(
             endpoint_id=_key(options), actor=COMMAND_LINE, keep=timedelta(hours=hours)
         )
         self.stdout.write(made.secret)
@@ -97,7 +83,7 @@ class Command(ReportingCommand):
         self._enable(options, enabled=False)
 
     def _enable(self, options: dict[str, Any], *, enabled: bool = True) -> None:
-        endpoint_change(
+        endpoints.endpoint_change(
             endpoint_id=_key(options),
             changes={"enabled": enabled},
             rules=build_address_rules(),
@@ -106,13 +92,13 @@ class Command(ReportingCommand):
         self.stdout.write(f"{options['name']} is {'enabled' if enabled else 'disabled'}.")
 
     def _remove(self, options: dict[str, Any]) -> None:
-        endpoint_remove(endpoint_id=_key(options), actor=COMMAND_LINE)
+        endpoints.endpoint_remove(endpoint_id=_key(options), actor=COMMAND_LINE)
         self.stdout.write(f"{options['name']} is removed.")
 
     def _test(self, options: dict[str, Any]) -> None:
-        delivery = delivery_test(endpoint_id=_key(options))
-        sent = delivery_send(delivery=delivery, dependencies=build_webhook_dependencies())
-        after = WebhookDelivery.objects.get(pk=delivery.pk)
+        delivery = deliveries.delivery_test(endpoint_id=_key(options))
+        sent = sending.delivery_send(delivery=delivery, dependencies=build_webhook_dependencies())
+        after = models.WebhookDelivery.objects.get(pk=delivery.pk)
         if sent is None and after.state == "pending":
             raise CommandError(
                 f"{options['name']} can't be tested now: it is disabled, or a worker sends to it. "
@@ -125,14 +111,14 @@ class Command(ReportingCommand):
 
 def _key(options: dict[str, Any]) -> int:
     """Return the endpoint's key. Raises EndpointNotFoundError."""
-    found = WebhookEndpoint.objects.filter(name=options["name"]).values_list("pk", flat=True)
+    found = models.WebhookEndpoint.objects.filter(name=options["name"]).values_list("pk", flat=True)
     key = found.first()
     if key is None:
-        raise EndpointNotFoundError(f"There is no endpoint {options['name']!r}.")
+        raise endpoints.EndpointNotFoundError(f"There is no endpoint {options['name']!r}.")
     return key
 
 
-def _shown(endpoint: WebhookEndpoint) -> dict[str, Any]:
+def _shown(endpoint: models.WebhookEndpoint) -> dict[str, Any]:
     failing = "failing" if endpoint.failing_since else "enabled"
     return {
         "name": endpoint.name,

@@ -12,34 +12,15 @@ from django.urls import reverse
 from django.utils.html import format_html_join
 from django.utils.translation import gettext as _, gettext_lazy, ngettext, pgettext
 
-from memoryproject.foundation.admin_kit.list_filters import choice_filter
-from memoryproject.foundation.admin_kit.staff_pages import (
-    OwnPage,
-    page_back,
-    rights_required,
-    staff_page,
-)
-from memoryproject.foundation.admin_kit.undo import UndoError, reverses, undo_offer
+from memoryproject.foundation.admin_kit import list_filters, staff_pages, undo
 from memoryproject.foundation.audit.audit_events import staff_actor, staff_read_record
 from sessions_app.inbox.needs import BAD, FAILED, UNKNOWN, is_unknown, to_review_ids
-from sessions_app.models import AnswerRating, Note, RatingReason, Turn
-from sessions_app.models.turns import TurnState
+from sessions_app.models import AnswerRating, Note, RatingReason, Turn, TurnState
 from sessions_app.presentation.audited_view import ConversationAdmin
+from sessions_app.turns import answer_review, statuses
 from sessions_app.turns.admin.replay import UNANSWERED, answer_of, question_of
 from sessions_app.turns.admin.rerun_page import RIGHTS as RERUN, run_again, say_run_again
-from sessions_app.turns.answer_review import (
-    MAX_AT_ONCE,
-    MAX_FAILURES,
-    answer_rate,
-    answer_unresolve,
-    answers_resolve,
-    causes_of_failures,
-    group_act,
-    rating_remove,
-    review_reasons,
-)
 from sessions_app.turns.queue import answer_soon
-from sessions_app.turns.statuses import held_send_now
 
 VIEW, RATE = "sessions_app.view_turn", "sessions_app.review_chat"
 TO_REVIEW = "todo"
@@ -55,7 +36,7 @@ def _rated(is_good: bool) -> Q:
     return Q(pk__in=AnswerRating.objects.filter(is_good=is_good).values("turn"))
 
 
-REVIEW_FILTER = choice_filter(
+REVIEW_FILTER = list_filters.choice_filter(
     "review",
     gettext_lazy("review"),
     {
@@ -86,7 +67,7 @@ def review_of(request: HttpRequest, turn: Turn) -> dict[str, Any] | None:
         ),
         "mine": next((each for each in ratings if each.user_id == request.user.pk), None),
         "others": [each for each in ratings if each.user_id != request.user.pk],
-        "reasons": [str(_WHY[name]) for name in review_reasons(turn.pk)],
+        "reasons": [str(_WHY[name]) for name in answer_review.review_reasons(turn.pk)],
         "choices": RatingReason.choices,
     }
 
@@ -99,8 +80,8 @@ class RatingPages(ConversationAdmin):
         raise NotImplementedError
 
     own_pages: ClassVar[Any] = {
-        "rate": OwnPage("<int:turn_id>/rate/", "rate_view", "POST"),
-        "resolve": OwnPage("<int:turn_id>/resolve/", "resolve_view", "POST"),
+        "rate": staff_pages.OwnPage("<int:turn_id>/rate/", "rate_view", "POST"),
+        "resolve": staff_pages.OwnPage("<int:turn_id>/resolve/", "resolve_view", "POST"),
     }
 
     def rate_view(self, request: HttpRequest, turn_id: int) -> HttpResponse:
@@ -113,9 +94,9 @@ class RatingPages(ConversationAdmin):
         who = {"turn_id": turn.pk, "user": user, "actor": staff_actor(request)}
         try:
             if verdict == "none":
-                rating_remove(**who)
+                answer_review.rating_remove(**who)
             else:
-                answer_rate(**who, is_good=verdict == "good", reason=reason)
+                answer_review.answer_rate(**who, is_good=verdict == "good", reason=reason)
         except Turn.DoesNotExist as gone:
             raise Http404("It was erased at this moment.") from gone
         done = {
@@ -124,21 +105,23 @@ class RatingPages(ConversationAdmin):
             "none": _("Your rating is taken back."),
         }
         messages.success(request, done[verdict])
-        return HttpResponseRedirect(page_back(request, f"{_address(turn.pk)}#rating"))
+        return HttpResponseRedirect(staff_pages.page_back(request, f"{_address(turn.pk)}#rating"))
 
     def resolve_view(self, request: HttpRequest, turn_id: int) -> HttpResponse:
         """Mark the answer as resolved."""
         turn = self._ratable(request, turn_id)
         user: Any = request.user
         closed = list(turn.ratings.filter(is_open=True).values_list("pk", flat=True))
-        if not answers_resolve(turn_ids=[turn.pk], user=user, actor=staff_actor(request)):
+        if not answer_review.answers_resolve(
+            turn_ids=[turn.pk], user=user, actor=staff_actor(request)
+        ):
             raise Http404("It was erased at this moment.")
-        undo_offer(request, _("The answer is resolved."), "answer.resolve", [turn.pk, closed])
-        return HttpResponseRedirect(page_back(request, _address(turn.pk)))
+        undo.undo_offer(request, _("The answer is resolved."), "answer.resolve", [turn.pk, closed])
+        return HttpResponseRedirect(staff_pages.page_back(request, _address(turn.pk)))
 
     def _ratable(self, request: HttpRequest, turn_id: int) -> Turn:
         turn = self.turn_of(request, str(turn_id))
-        rights_required(request, RATE)
+        staff_pages.rights_required(request, RATE)
         if turn.by_hand:
             raise BadRequest("Staff wrote this answer themselves.")
         return turn
@@ -155,12 +138,12 @@ class RatingPages(ConversationAdmin):
         return format_html_join(" ", '<span class="state {}">{}</span>', dict.fromkeys(marks))
 
 
-@reverses("answer.resolve", VIEW, RATE)
+@undo.reverses("answer.resolve", VIEW, RATE)
 def _unresolve(request: HttpRequest, data: Any) -> None:
     turn_id, ratings = data
     who: Any = {"user": request.user, "actor": staff_actor(request)}
-    if not answer_unresolve(turn_id=turn_id, ratings=ratings, **who):
-        raise UndoError(_("Somebody else has reviewed it since."))
+    if not answer_review.answer_unresolve(turn_id=turn_id, ratings=ratings, **who):
+        raise undo.UndoError(_("Somebody else has reviewed it since."))
 
 
 def answers_waiting(limit: int) -> list[dict[str, Any]]:
@@ -193,19 +176,19 @@ PAGE = "admin/sessions_app/turn/failures.html"
 
 def failures_page(request: HttpRequest) -> HttpResponse:
     """Show the causes of the failed answers that nobody has reviewed."""
-    rights_required(request, VIEW)
+    staff_pages.rights_required(request, VIEW)
     # An error may quote what a server said of a message.
     staff_read_record(request, list="failures")
-    causes = causes_of_failures()
+    causes = answer_review.causes_of_failures()
     context = {
         "causes": causes,
-        "is_part": sum(cause.count for cause in causes) == MAX_FAILURES,
-        "most": MAX_FAILURES,
-        "at_once": MAX_AT_ONCE,
+        "is_part": sum(cause.count for cause in causes) == answer_review.MAX_FAILURES,
+        "most": answer_review.MAX_FAILURES,
+        "at_once": answer_review.MAX_AT_ONCE,
         "may_retry": request.user.has_perms(RERUN),
         "may_resolve": request.user.has_perms([VIEW, RATE]),
     }
-    return staff_page(request, PAGE, _("Failures by cause"), context, of=Turn)
+    return staff_pages.staff_page(request, PAGE, _("Failures by cause"), context, of=Turn)
 
 
 def failures_act(request: HttpRequest) -> HttpResponse:
@@ -218,7 +201,7 @@ def failures_act(request: HttpRequest) -> HttpResponse:
     if rights is None or not (until.isascii() and until.isdecimal() and len(until) < 19):
         raise BadRequest("do: retry or resolve; until: the id of an answer")
     act = run_again if verb == RETRY else _resolve
-    result = group_act(key=key, until=int(until), act=lambda pk: act(request, pk))
+    result = answer_review.group_act(key=key, until=int(until), act=lambda pk: act(request, pk))
     if verb == RETRY:
         say_run_again(request, again=result.done, left=result.left_alone)
     elif result.done:
@@ -242,8 +225,8 @@ def failures_act(request: HttpRequest) -> HttpResponse:
 
 def held_send(request: HttpRequest) -> HttpResponse:
     """Send now what is held because a provider refused our account."""
-    rights_required(request, *RERUN)
-    sent = held_send_now(actor=staff_actor(request), enqueue=answer_soon)
+    staff_pages.rights_required(request, *RERUN)
+    sent = statuses.held_send_now(actor=staff_actor(request), enqueue=answer_soon)
     if sent:
         text = ngettext("%(n)d answer is sent now.", "%(n)d answers are sent now.", sent)
         messages.success(request, text % {"n": sent})
@@ -254,11 +237,13 @@ def held_send(request: HttpRequest) -> HttpResponse:
 
 def _resolve(request: HttpRequest, turn_id: int) -> bool:
     user = cast("User", request.user)
-    return bool(answers_resolve(turn_ids=[turn_id], user=user, actor=staff_actor(request)))
+    return bool(
+        answer_review.answers_resolve(turn_ids=[turn_id], user=user, actor=staff_actor(request))
+    )
 
 
 FAILURE_PAGES = {
-    "failures": OwnPage("failures/", failures_page, "GET HEAD"),
-    "failures_act": OwnPage("failures/act/", failures_act, "POST"),
-    "send_held": OwnPage("send-held/", held_send, "POST"),
+    "failures": staff_pages.OwnPage("failures/", failures_page, "GET HEAD"),
+    "failures_act": staff_pages.OwnPage("failures/act/", failures_act, "POST"),
+    "send_held": staff_pages.OwnPage("send-held/", held_send, "POST"),
 }

@@ -1,10 +1,9 @@
 """What an answer recalled, what it would recall now, and the nearest that it didn't use."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
-from uuid import UUID
+from typing import Any, TypeVar
 
 from django.urls import reverse
 from django.utils.dateparse import parse_datetime
@@ -13,24 +12,17 @@ from django.utils.translation import gettext as _
 from memories_app.models import Memory
 from memories_app.models.memories import MemoryStatus
 from memoryproject.foundation.retrieval.fragments import MARK
+from memoryproject.foundation.text.uuids import uuid_or_none
 from sessions_app.models import Chat, Message, Turn, TurnReplay
 from sessions_app.person.person_recall import PERSON
 from sessions_app.presentation.links import conversation_address, message_address
 from sessions_app.presentation.message_forms import OF_MEMORIES
 from sessions_app.recall.facade import MEMORIES, NEAREST, Viewer, hit_record, recall
-from sessions_app.turns.compose_prompt import recall_today
+from sessions_app.turns import compose_prompt, turn_dependencies
 from sessions_app.turns.dependencies import build_turn_dependencies
-from sessions_app.turns.turn_dependencies import Dependencies
 
+Stored = TypeVar("Stored", Memory, Message)
 FORGOTTEN, CHANGED, OUT_OF_USE = "forgotten", "changed", "out_of_use"
-
-
-@dataclass(frozen=True)
-class Around:
-    """A message before or after a recalled message."""
-
-    role: str
-    content: str
 
 
 @dataclass(frozen=True)
@@ -57,7 +49,7 @@ class RecalledRow:
     source_link: str = ""
     memory: Memory | None = None
     client: str = ""
-    around: Sequence[Around] = field(default_factory=tuple)
+    around: Sequence[str] = ()
 
     @property
     def kind(self) -> str:
@@ -101,8 +93,9 @@ class RecalledRow:
 def recalled_rows(entries: Iterable[dict[str, Any]]) -> list[RecalledRow]:
     """Return the rows of a replay record; the number of queries doesn't grow with the rows."""
     listed = list(entries)
-    memories = _memories(listed)
-    messages = _messages(listed)
+    of_memories = ("content_hash", "status", "chat_id", "source_message_id")
+    memories = _stored(Memory, listed, OF_MEMORIES, *of_memories)
+    messages = _stored(Message, listed, ("message",), "chat_id", "revoked_at")
     chats = Chat.objects.in_bulk({memory.chat_id for memory in memories.values()} - {None})
     rows = [_row(place, entry, memories, messages) for place, entry in enumerate(listed, start=1)]
     return [
@@ -121,10 +114,10 @@ def _row(
     content = str(entry.get("content", ""))
     memory, message = memories.get(key), messages.get(key)
     if source in OF_MEMORIES:
-        fate = _fate_of_memory(memory, content)
+        fate = _fate(memory, content)
         link, source_link = _memory_links(memory)
     elif source == "message":
-        fate = _fate_of_message(message, content)
+        fate = _fate(message, content)
         link, source_link = message_address(message), ""
     else:
         fate, link, source_link = (FORGOTTEN if content == MARK else ""), "", ""
@@ -146,23 +139,18 @@ def _row(
     )
 
 
-def _around(entry: dict[str, Any]) -> list[Around]:
+def _around(entry: dict[str, Any]) -> list[str]:
     found = [entry[name] for name in ("before", "after") if isinstance(entry.get(name), dict)]
-    return [Around(str(each.get("role", "")), str(each.get("content", ""))) for each in found]
+    return [str(each.get("content", "")) for each in found]
 
 
-def _fate_of_memory(memory: Memory | None, content: str) -> str:
-    if memory is None or content == MARK:
+def _fate(stored: Memory | Message | None, content: str) -> str:
+    """Return what has become of a recalled text, "" where it is as it was."""
+    if stored is None or content == MARK or getattr(stored, "revoked_at", None) is not None:
         return FORGOTTEN
-    if memory.status != MemoryStatus.ACTIVE:
+    if isinstance(stored, Memory) and stored.status != MemoryStatus.ACTIVE:
         return OUT_OF_USE
-    return CHANGED if memory.content != content else ""
-
-
-def _fate_of_message(message: Message | None, content: str) -> str:
-    if message is None or message.revoked_at is not None or content == MARK:
-        return FORGOTTEN
-    return CHANGED if message.content != content else ""
+    return CHANGED if stored.content != content else ""
 
 
 def _memory_links(memory: Memory | None) -> tuple[str, str]:
@@ -174,29 +162,14 @@ def _memory_links(memory: Memory | None) -> tuple[str, str]:
     return reverse("admin:memories_app_memory_change", args=[memory.pk]), source
 
 
-def _memories(entries: Sequence[dict[str, Any]]) -> dict[str, Memory]:
-    keys = _keys(entries, *OF_MEMORIES)
-    found = Memory.objects.filter(pk__in=keys) if keys else Memory.objects.none()
-    only = ("memory_id", "content", "content_hash", "status", "chat_id", "source_message_id")
-    return {str(memory.pk): memory for memory in found.only(*only)}
-
-
-def _messages(entries: Sequence[dict[str, Any]]) -> dict[str, Message]:
-    keys = _keys(entries, "message")
-    found = Message.objects.filter(pk__in=keys) if keys else Message.objects.none()
-    only = ("message_id", "chat_id", "content", "revoked_at")
-    return {str(message.pk): message for message in found.only(*only)}
-
-
-def _keys(entries: Sequence[dict[str, Any]], *sources: str) -> list[UUID]:
-    keys = []
-    for entry in entries:
-        if entry.get("source") in sources:
-            try:
-                keys.append(UUID(str(entry.get("id"))))
-            except ValueError:
-                continue
-    return keys
+def _stored(
+    model: type[Stored], entries: Sequence[dict[str, Any]], sources: Sequence[str], *only: str
+) -> dict[str, Stored]:
+    """Return the rows that entries of these sources name, by their ids, with these columns."""
+    named = [str(each.get("id")) for each in entries if each.get("source") in sources]
+    keys = list(filter(None, map(uuid_or_none, named)))
+    found = model._default_manager.filter(pk__in=keys).only("content", *only)
+    return {str(row.pk): row for row in found}
 
 
 def _hundredths(value: float | None) -> int:
@@ -226,7 +199,7 @@ def recall_now(turn: Turn) -> dict[str, Any]:
     impossible = why_impossible(question, dependencies)
     if message is None or impossible:
         return {"impossible": impossible}
-    found = recall_today(message, turn=turn, dependencies=dependencies)
+    found = compose_prompt.recall_today(message, turn=turn, dependencies=dependencies)
     hits: list[dict[str, Any]] = [hit_record(hit) for hit in found.hits]
     # Cards are chosen by time and not by the question.
     earlier = [
@@ -250,7 +223,7 @@ def asked_again(turn: Turn) -> str:
     return "" if message is None or message.revoked_at is not None else message.content.strip()
 
 
-def why_impossible(question: str, dependencies: Dependencies) -> str:
+def why_impossible(question: str, dependencies: turn_dependencies.Dependencies) -> str:
     """Return in words why nothing can be recalled for the question now, or an empty text."""
     if not question:
         return _("The question isn't kept any more, so it can't be asked.")

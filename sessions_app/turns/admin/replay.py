@@ -20,16 +20,8 @@ from sessions_app.models.messages import AUTHOR, Role
 from sessions_app.models.turns import APOLOGY_FOR, TurnState
 from sessions_app.presentation.links import message_address
 from sessions_app.presentation.message_kinds import SOMEBODY, kind_of, names_of, person_of
+from sessions_app.turns.admin import state_labels, turn_filters
 from sessions_app.turns.admin.recalled import recalled_rows
-from sessions_app.turns.admin.state_labels import (
-    STATES,
-    duration,
-    spans_of,
-    state_means,
-    tone_of,
-    trouble_means,
-)
-from sessions_app.turns.admin.turn_filters import cost_shown_of
 from sessions_app.turns.prompt import fence_split
 
 UNANSWERED = (TurnState.PENDING, TurnState.RUNNING)
@@ -87,7 +79,7 @@ def replay_of(turn: Turn) -> dict[str, Any]:
     ``turn`` comes with its chat, message, reply and replay; the replay comes with its summary.
     """
     replay = TurnReplay.of(turn)
-    spans = spans_of(turn)
+    spans = state_labels.spans_of(turn)
     recalled = recalled_rows(replay.recalled)
     learned, learning = ("", "") if turn.by_hand else learning_of(turn)
     return {
@@ -97,10 +89,10 @@ def replay_of(turn: Turn) -> dict[str, Any]:
         "answer": answer_of(turn),
         "author": _author(turn),
         "awaited": turn.state in UNANSWERED,
-        "state": str(STATES.get(turn.state, turn.state)),
-        "state_class": tone_of(turn),
-        "means": state_means(turn),
-        "trouble": trouble_means(turn),
+        "state": str(state_labels.STATES.get(turn.state, turn.state)),
+        "state_class": state_labels.tone_of(turn),
+        "means": state_labels.state_means(turn),
+        "trouble": state_labels.trouble_means(turn),
         "merged_into": _merged_into(turn),
         "prompt": prompt_lines(replay.prompt, person=person_of(turn.chat)),
         "recalled": recalled,
@@ -110,8 +102,8 @@ def replay_of(turn: Turn) -> dict[str, Any]:
         "summary": replay.summary,
         "summary_link": message_address(replay.summary),
         "spans": spans,
-        "whole": duration(sum(span.ms for span in spans)) if spans else "",
-        "cost": cost_shown_of(replay),
+        "whole": state_labels.duration(sum(span.ms for span in spans)) if spans else "",
+        "cost": turn_filters.cost_shown_of(replay),
         "parts": list(turn.parts.order_by("number").defer("content")),
         "learned": learned,
         "learning": learning,

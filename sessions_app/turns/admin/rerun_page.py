@@ -11,8 +11,7 @@ from django.utils.translation import gettext as _, ngettext
 
 from memoryproject.foundation.admin_kit.staff_pages import rights_required, staff_page
 from memoryproject.foundation.audit.audit_events import staff_actor, staff_read_record
-from sessions_app.models import Chat, Turn
-from sessions_app.models.turns import TurnState
+from sessions_app.models import Chat, Turn, TurnState
 from sessions_app.turns.admin.replay import answer_of, question_of
 from sessions_app.turns.dependencies import max_answer_age
 from sessions_app.turns.queue import answer_soon

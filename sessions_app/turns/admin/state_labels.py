@@ -9,9 +9,8 @@ from django.utils.translation import gettext as _
 
 from memoryproject.foundation.tables import read_table
 from sessions_app.limits.intake import REASONS
-from sessions_app.models import Turn, TurnReplay
-from sessions_app.models.chats import FIRST_STRONG, POP, Provider
-from sessions_app.models.turns import TurnState
+from sessions_app.models import Provider, Turn, TurnReplay, TurnState
+from sessions_app.models.chats import FIRST_STRONG, POP
 from sessions_app.turns.stepping_in import ANSWERED_BY_PERSON
 
 _WORDS = read_table(__file__, "state_labels.yaml")

@@ -15,18 +15,10 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext as _, gettext_lazy
 
-from memories_app.errors import (
-    ChangedMeanwhileError,
-    MemoryNotFoundError,
-    MemoryOperationError,
-    MemoryValidationError,
-    no_vector_words,
-)
+from memories_app import errors
 from memories_app.facts.validation import NewMemory
 from memories_app.models import Memory, Visibility
-from memories_app.store.change import memory_patch
-from memories_app.store.deduplicate import DUPLICATE, Remembered
-from memories_app.store.memory_fields import content_hash
+from memories_app.store import change, deduplicate, memory_fields
 from memories_app.store.remember import memories_remember
 from memoryproject.foundation.admin_kit.staff_pages import OwnPage, rights_required
 from memoryproject.foundation.admin_kit.undo import UndoError, reverses, undo_offer
@@ -36,8 +28,7 @@ from sessions_app.conversations.epochs import ChatGoneError, chats_keep
 from sessions_app.embedding.facade import embedder
 from sessions_app.limits.dependencies import is_owners
 from sessions_app.models import Turn
-from sessions_app.presentation.audited_view import ConversationAdmin
-from sessions_app.presentation.links import chat_gone_text
+from sessions_app.presentation import audited_view, links
 from sessions_app.turns.admin.replay import question_of
 
 ADD, CHANGE, SEE = (f"memories_app.{name}_memory" for name in ("add", "change", "view"))
@@ -64,7 +55,7 @@ class Typed:
     stored: str = ""
 
 
-class TeachPages(ConversationAdmin):
+class TeachPages(audited_view.ConversationAdmin):
     """The two forms of the page of an answer; each is a POST of its own."""
 
     def why_page(self, request: HttpRequest, turn: Turn, typed: Typed | None) -> HttpResponse:
@@ -89,9 +80,9 @@ class TeachPages(ConversationAdmin):
             raise BadRequest("There is no such audience.")
         try:
             remembered = remember(turn, text, audience, staff_actor(request))
-        except (MemoryOperationError, EmbedderError) as error:
+        except (errors.MemoryOperationError, EmbedderError) as error:
             return self.why_page(request, turn, Typed(text, reason(error)))
-        if remembered.status == DUPLICATE:
+        if remembered.status == deduplicate.DUPLICATE:
             done = _("This was known already: it counts as one more mention.")
             self._report(request, messages.WARNING, done, remembered.memory)
         else:
@@ -107,11 +98,11 @@ class TeachPages(ConversationAdmin):
         before = Memory.objects.filter(pk=memory_id).values_list("content", flat=True).first()
         try:
             memory = correct(memory_id, text, seen, staff_actor(request))
-        except MemoryNotFoundError as error:
+        except errors.MemoryNotFoundError as error:
             raise Http404("There is no such memory, or not any more.") from error
-        except (MemoryOperationError, EmbedderError) as error:
+        except (errors.MemoryOperationError, EmbedderError) as error:
             stored = ""
-            if isinstance(error, ChangedMeanwhileError):
+            if isinstance(error, errors.ChangedMeanwhileError):
                 found = Memory.objects.filter(pk=memory_id).values_list("content", flat=True)
                 stored = found.first() or ""
             return self.why_page(request, turn, Typed(text, reason(error), memory_id, stored))
@@ -139,17 +130,17 @@ def _uncorrect(request: HttpRequest, data: Any) -> None:
     memory_id, text, seen = data
     try:
         correct(UUID(memory_id), text, seen, staff_actor(request))
-    except (MemoryOperationError, EmbedderError) as error:
+    except (errors.MemoryOperationError, EmbedderError) as error:
         raise UndoError(reason(error)) from error
 
 
-def remember(turn: Turn, text: str, audience: str, actor: Actor) -> Remembered:
+def remember(turn: Turn, text: str, audience: str, actor: Actor) -> deduplicate.Remembered:
     """Store a memory that was missing for this answer.
 
     The audit log names the answer and its person, also where the memory is for everyone.
     """
     if _is_the_question(turn, text):
-        raise MemoryOperationError(
+        raise errors.MemoryOperationError(
             _("This is the question as it was asked. Write what the assistant should know.")
         )
     if _is_owners(turn, audience):
@@ -164,13 +155,13 @@ def remember(turn: Turn, text: str, audience: str, actor: Actor) -> Remembered:
         try:
             chats_keep([chat_id] if chat_id else [])
         except ChatGoneError:
-            raise MemoryOperationError(chat_gone_text()) from None
+            raise errors.MemoryOperationError(links.chat_gone_text()) from None
         audit_record(
             "memory.teach",
             actor,
             "turn",
             turn.turn_id,
-            content_hash=content_hash(text),
+            content_hash=memory_fields.content_hash(text),
             visibility=str(visibility),
             chat_id=turn.chat_id,
         )
@@ -187,9 +178,9 @@ def correct(memory_id: UUID, text: str, seen: str, actor: Actor) -> Memory:
 
     def check(memory: Memory) -> None:
         if memory.content_hash != seen and memory.content != text:
-            raise ChangedMeanwhileError(["content"])
+            raise errors.ChangedMeanwhileError(["content"])
 
-    return memory_patch(
+    return change.memory_patch(
         memory_id=memory_id,
         changes={"content": text},
         actor=actor,
@@ -198,11 +189,11 @@ def correct(memory_id: UUID, text: str, seen: str, actor: Actor) -> Memory:
     )
 
 
-def reason(error: MemoryOperationError | EmbedderError) -> str:
+def reason(error: errors.MemoryOperationError | EmbedderError) -> str:
     """Return in words why nothing was stored."""
     if isinstance(error, EmbedderError):
-        return no_vector_words(error)
-    if isinstance(error, MemoryValidationError):
+        return errors.no_vector_words(error)
+    if isinstance(error, errors.MemoryValidationError):
         # Nothing else is typed here.
         text = _("The text %(detail)s.")
         return " ".join(text % {"detail": each.detail} for each in error.problems)

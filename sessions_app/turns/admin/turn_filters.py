@@ -14,13 +14,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext as _, gettext_lazy, ngettext
 
-from memoryproject.foundation.admin_kit.display import small_cost_shown
-from memoryproject.foundation.admin_kit.list_filters import (
-    Choices,
-    Offered,
-    choice_filter,
-    value_filter,
-)
+from memoryproject.foundation.admin_kit import display, list_filters
 from memoryproject.foundation.integrations.llm.base import MILLION
 from sessions_app.conversations.chat_queries import with_name
 from sessions_app.inbox.needs import to_review_ids
@@ -88,7 +82,7 @@ def _link(title: str, state: str, *, counted: bool = False) -> QuickLink:
     )
 
 
-def _models(request: HttpRequest) -> Offered:
+def _models(request: HttpRequest) -> list_filters.Offered:
     newest = Turn.objects.order_by("-pk").values("pk")[:NEWEST]
     models = TurnReplay.objects.filter(turn__in=newest).exclude(model="").order_by("model")
     names = set(models.values_list("model", flat=True).distinct())
@@ -97,7 +91,7 @@ def _models(request: HttpRequest) -> Offered:
     return [(name, name) for name in sorted(names)]
 
 
-def _causes(request: HttpRequest) -> Choices:
+def _causes(request: HttpRequest) -> list_filters.Choices:
     """Offer the cause that the page of causes leads here with."""
     key = request.GET.get("cause", "")
     return {key: (_("the same as on the page of causes"), _of_cause(key))} if key.isalnum() else {}
@@ -111,8 +105,10 @@ def _of_cause(key: str) -> Callable[[QuerySet[Turn]], QuerySet[Turn]]:
     return narrowed
 
 
-MODEL_FILTER = value_filter("model", gettext_lazy("model"), _models, lookup="replay__model")
-CAUSE_FILTER = choice_filter("cause", gettext_lazy("cause of failure"), _causes)
+MODEL_FILTER = list_filters.value_filter(
+    "model", gettext_lazy("model"), _models, lookup="replay__model"
+)
+CAUSE_FILTER = list_filters.choice_filter("cause", gettext_lazy("cause of failure"), _causes)
 
 
 def turns_found(queryset: QuerySet[Turn], term: str) -> QuerySet[Turn]:
@@ -151,7 +147,7 @@ MAX_DEAREST = 100
 _DATE = r"(-\d{4}-?\d{2}-?\d{2})?"
 
 
-def _durations(_request: HttpRequest) -> Choices:
+def _durations(_request: HttpRequest) -> list_filters.Choices:
     """Offer times from the message's arrival to the last part; an index serves."""
     return {
         str(each): (
@@ -170,7 +166,7 @@ def _slower_than(least: timedelta) -> Callable[[QuerySet[Turn]], QuerySet[Turn]]
     return narrowed
 
 
-def _costs(_request: HttpRequest) -> Choices:
+def _costs(_request: HttpRequest) -> list_filters.Choices:
     """Offer the dearest of the newest answers, by today's prices."""
     if not settings.MODEL_PRICES:
         return {}
@@ -179,8 +175,8 @@ def _costs(_request: HttpRequest) -> Choices:
     return {DEAREST: (label, lambda turns: turns.filter(pk__in=_dearest_ids()))}
 
 
-SLOW_FILTER = choice_filter(SLOW, gettext_lazy("duration"), _durations)
-COST_FILTER = choice_filter(COST, gettext_lazy("cost"), _costs)
+SLOW_FILTER = list_filters.choice_filter(SLOW, gettext_lazy("duration"), _durations)
+COST_FILTER = list_filters.choice_filter(COST, gettext_lazy("cost"), _costs)
 
 
 def sorting_of(request: HttpRequest) -> tuple[str, ...]:
@@ -202,7 +198,7 @@ def cost_shown_of(replay: TurnReplay) -> str:
         return ""
     limits = build_usage_limits()
     cost = limits.cost_of(replay.model, replay.prompt_tokens, replay.completion_tokens or 0)
-    return "" if cost is None else small_cost_shown(cost)
+    return "" if cost is None else display.small_cost_shown(cost)
 
 
 def cost_in_query(prefix: str = "replay__") -> Case:

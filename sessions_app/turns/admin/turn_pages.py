@@ -13,45 +13,18 @@ from django.template.response import TemplateResponse
 from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext as _, gettext_lazy
 
-from memoryproject.foundation.admin_kit.display import column, shown_mark, shown_short
-from memoryproject.foundation.admin_kit.list_filters import period_filter
-from memoryproject.foundation.admin_kit.staff_pages import (
-    OwnPage,
-    in_pane,
-    is_live,
-    rights_required,
-    staff_page,
-)
+from memoryproject.foundation.admin_kit import display, list_filters, staff_pages
 from memoryproject.foundation.audit.audit_events import staff_read_record
 from memoryproject.foundation.errors.stored_errors import translate_error
 from memoryproject.foundation.retrieval.fragments import MARK
 from sessions_app.models import OutboundPart, Turn, TurnReplay
 from sessions_app.models.turns import TurnState, time_taken
-from sessions_app.presentation.audited_view import ConversationAdmin, parts_found
-from sessions_app.presentation.links import contact_address
-from sessions_app.turns.admin.rating_pages import (
-    FAILURE_PAGES,
-    REVIEW_FILTER,
-    RatingPages,
-    review_of,
-)
-from sessions_app.turns.admin.recalled import near_misses, recall_now
+from sessions_app.presentation import audited_view, links
+from sessions_app.turns.admin import rating_pages, recalled, turn_filters, unknown_pages
 from sessions_app.turns.admin.replay import answer_of, question_of, replay_of
 from sessions_app.turns.admin.rerun_page import rerun_offer, rerun_page, run_again, say_run_again
 from sessions_app.turns.admin.state_labels import STATES, duration, tone_of, turn_crumb
 from sessions_app.turns.admin.teach import CHANGE, SEE, TeachPages, Typed, teaching_of
-from sessions_app.turns.admin.turn_filters import (
-    CAUSE_FILTER,
-    COST_FILTER,
-    MODEL_FILTER,
-    SLOW_FILTER,
-    CurrentCost,
-    cost_shown_of,
-    quick_links,
-    sorting_of,
-    turns_found,
-)
-from sessions_app.turns.admin.unknown_pages import UnknownPages
 
 HEAVY_REPLAY = ("prompt", "shown", "left_out", "timings")
 MAX_TROUBLE_LENGTH = 120
@@ -62,7 +35,7 @@ COMMAND = "command"
 UNANSWERED = (TurnState.MISSED, TurnState.FAILED, TurnState.REFUSED, TurnState.HELD)
 
 
-class TurnAdmin(TeachPages, RatingPages, UnknownPages):
+class TurnAdmin(TeachPages, rating_pages.RatingPages, unknown_pages.UnknownPages):
     """List the turns with their errors; the page of one turn is its replay."""
 
     read_as = "turn"
@@ -72,16 +45,16 @@ class TurnAdmin(TeachPages, RatingPages, UnknownPages):
     list_filter = (
         "state",
         "outcome",
-        REVIEW_FILTER,
-        period_filter("created_at"),
-        MODEL_FILTER,
-        SLOW_FILTER,
-        COST_FILTER,
-        CAUSE_FILTER,
+        rating_pages.REVIEW_FILTER,
+        list_filters.period_filter("created_at"),
+        turn_filters.MODEL_FILTER,
+        turn_filters.SLOW_FILTER,
+        turn_filters.COST_FILTER,
+        turn_filters.CAUSE_FILTER,
         "by_hand",
         "provider",
     )
-    find_rows = staticmethod(turns_found)
+    find_rows = staticmethod(turn_filters.turns_found)
     search_fields = ("turn_id",)
     search_help_text = gettext_lazy("A chat's address or name, or an answer's whole id.")
     list_select_related = ("chat", "replay")
@@ -89,10 +62,10 @@ class TurnAdmin(TeachPages, RatingPages, UnknownPages):
     actions = ("send_again",)
 
     own_pages: ClassVar[Any] = {
-        "rerun": OwnPage("<int:turn_id>/rerun/", rerun_page, "GET HEAD POST"),
-        "recall": OwnPage("<int:turn_id>/recall/", "recall_page", "GET HEAD"),
-        "near": OwnPage("<int:turn_id>/near/", "near_page", "GET HEAD"),
-        **FAILURE_PAGES,
+        "rerun": staff_pages.OwnPage("<int:turn_id>/rerun/", rerun_page, "GET HEAD POST"),
+        "recall": staff_pages.OwnPage("<int:turn_id>/recall/", "recall_page", "GET HEAD"),
+        "near": staff_pages.OwnPage("<int:turn_id>/near/", "near_page", "GET HEAD"),
+        **rating_pages.FAILURE_PAGES,
     }
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Turn]:
@@ -104,7 +77,7 @@ class TurnAdmin(TeachPages, RatingPages, UnknownPages):
         )
 
     def get_sortable_by(self, request: HttpRequest) -> tuple[str, ...]:
-        return sorting_of(request)
+        return turn_filters.sorting_of(request)
 
     def get_list_display(self, request: HttpRequest) -> tuple[str, ...]:
         hidden = set() if settings.MODEL_PRICES else {"cost"}
@@ -113,7 +86,7 @@ class TurnAdmin(TeachPages, RatingPages, UnknownPages):
         return tuple(name for name in self.list_display if name not in hidden)
 
     def list_context(self, request: HttpRequest) -> dict[str, Any]:
-        return {"quick_links": quick_links(request)}
+        return {"quick_links": turn_filters.quick_links(request)}
 
     def change_view(
         self,
@@ -140,7 +113,7 @@ class TurnAdmin(TeachPages, RatingPages, UnknownPages):
         context = {
             "original": turn,
             "replay": replay,
-            "review": review_of(request, turn),
+            "review": rating_pages.review_of(request, turn),
             "teaching": teaching_of(request, replay, typed),
             "offer": rerun_offer(request, turn),
             "unanswered": turn.state in UNANSWERED,
@@ -148,15 +121,9 @@ class TurnAdmin(TeachPages, RatingPages, UnknownPages):
             "may_see_memories": request.user.has_perm(SEE),
             **(extra_context or {}),
         }
-        if in_pane(request):
+        if staff_pages.in_pane(request):
             return TemplateResponse(request, "admin/sessions_app/turn/aside.html", context)
-        return staff_page(
-            request,
-            "admin/sessions_app/turn/replay.html",
-            _("Why this answer"),
-            context,
-            of=self.model,
-        )
+        return staff_pages.staff_page(request, "replay", _("Why this answer"), context, of=Turn)
 
     def row_name(self, request: HttpRequest, row: Any) -> str:
         return turn_crumb(row)
@@ -168,34 +135,27 @@ class TurnAdmin(TeachPages, RatingPages, UnknownPages):
         context = {
             "original": turn,
             "question": question_of(turn),
-            "recall": recall_now(turn),
+            "recall": recalled.recall_now(turn),
             "may_see_memories": request.user.has_perm(SEE),
             "may_correct": request.user.has_perms([SEE, CHANGE]),
         }
-        return staff_page(
-            request,
-            "admin/sessions_app/turn/recall.html",
-            _("Recall this now"),
-            context,
-            of=self.model,
-        )
+        return staff_pages.staff_page(request, "recall", _("Recall this now"), context, of=Turn)
 
     def near_page(self, request: HttpRequest, turn_id: int) -> HttpResponse:
         """Show the nearest memories that the answer didn't use; to its page, their list alone."""
         turn = self.turn_of(request, str(turn_id))
-        rights_required(request, SEE)
+        staff_pages.rights_required(request, SEE)
         context = {
             "original": turn,
-            "near": near_misses(turn),
+            "near": recalled.near_misses(turn),
             "may_see_memories": True,
             "may_correct": request.user.has_perm(CHANGE),
         }
-        if is_live(request):
+        if staff_pages.is_live(request):
             # It holds memories and none of the conversation, whose page is recorded.
             return TemplateResponse(request, "admin/sessions_app/turn/near_list.html", context)
         self._record(request, turn, near_misses=True)
-        template = "admin/sessions_app/turn/near.html"
-        return staff_page(request, template, _("Near misses"), context, of=self.model)
+        return staff_pages.staff_page(request, "near", _("Near misses"), context, of=Turn)
 
     def turn_of(self, request: HttpRequest, object_id: str) -> Turn:
         if not self.has_view_permission(request):
@@ -223,15 +183,15 @@ class TurnAdmin(TeachPages, RatingPages, UnknownPages):
     @admin.display(description=gettext_lazy("state"), ordering="state")
     def shown_state(self, turn: Turn) -> str:
         """Show the state, and below it what went wrong and how staff rated the answer."""
-        mark = shown_mark(STATES.get(turn.state, turn.state), tone_of(turn))
+        mark = display.shown_mark(STATES.get(turn.state, turn.state), tone_of(turn))
         error = translate_error(turn.error) if turn.error else ""
-        trouble = shown_short(error, MAX_TROUBLE_LENGTH) if error else ""
+        trouble = display.shown_short(error, MAX_TROUBLE_LENGTH) if error else ""
         below = [each for each in (self.shown_rating(turn), trouble) if each]
         return format_html("{} {}", mark, format_html_join(" ", "{}", ((each,) for each in below)))
 
     @admin.display(description=gettext_lazy("chat"))
     def chat_link(self, turn: Turn) -> str:
-        address = contact_address(turn.chat_id)
+        address = links.contact_address(turn.chat_id)
         name = turn.chat.shown_name
         return format_html('<a href="{}"><bdi>{}</bdi></a>', address, name)
 
@@ -247,9 +207,9 @@ class TurnAdmin(TeachPages, RatingPages, UnknownPages):
             parts.append(_("%(tokens)s tokens") % {"tokens": tokens})
         return format_html_join(" ", '<span class="nowrap">{}</span>', ((p,) for p in parts if p))
 
-    @admin.display(description=gettext_lazy("cost"), ordering=CurrentCost())
+    @admin.display(description=gettext_lazy("cost"), ordering=turn_filters.CurrentCost())
     def cost(self, turn: Turn) -> str:
-        cost = cost_shown_of(TurnReplay.of(turn))
+        cost = turn_filters.cost_shown_of(TurnReplay.of(turn))
         return format_html('<span class="nowrap">{}</span>', cost) if cost else "–"
 
     @admin.action(
@@ -266,14 +226,14 @@ class TurnAdmin(TeachPages, RatingPages, UnknownPages):
 
 
 @admin.register(OutboundPart)
-class OutboundPartAdmin(ConversationAdmin):
+class OutboundPartAdmin(audited_view.ConversationAdmin):
     read_as = "part of an answer"
     list_display = ("turn", "number", "state", "delivery_status", "provider", "shown_error")
     list_filter = ("state", "delivery_status", "provider")
-    find_rows = staticmethod(parts_found)
+    find_rows = staticmethod(audited_view.parts_found)
     search_fields = ("provider_message_id",)
     list_select_related = ("turn",)
     ordering = ("-turn_id", "number")
     sortable_by = ()
 
-    shown_error = column(gettext_lazy("error"), lambda part: translate_error(part.error))
+    shown_error = display.column(gettext_lazy("error"), lambda part: translate_error(part.error))

@@ -15,38 +15,25 @@ from django.utils.translation import gettext as _, gettext_lazy, ngettext
 
 from memories_app.errors import MemoryOperationError
 from memories_app.store.deduplicate import DUPLICATE
-from memoryproject.foundation.admin_kit.list_csv import csv_answer
-from memoryproject.foundation.admin_kit.list_filters import DAYS, NAMES, period_named
-from memoryproject.foundation.admin_kit.staff_pages import OwnPage, rights_required, staff_page
+from memoryproject.foundation.admin_kit import list_csv, list_filters, staff_pages
 from memoryproject.foundation.audit.audit_events import staff_actor, staff_read_record, staff_record
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from sessions_app.embedding.facade import embedder
 from sessions_app.models import Chat, Turn
 from sessions_app.presentation.audited_view import ConversationAdmin
+from sessions_app.turns import unknown_questions
 from sessions_app.turns.admin.rating_pages import RATE
 from sessions_app.turns.admin.teach import ADD, EVERYONE, SEE, reason, remember
 from sessions_app.turns.answer_review import answers_resolve
-from sessions_app.turns.unknown_questions import (
-    HANDED_OVER,
-    MAX_QUESTIONS,
-    NEWEST,
-    RATED_BAD,
-    UNKNOWN,
-    QuestionGroup,
-    UnknownQuestions,
-    nearest_memories,
-    staff_replies,
-    unknown_questions,
-)
 
 SEE_TURNS, SEE_MESSAGES = "sessions_app.view_turn", "sessions_app.view_message"
 DEFAULT = "7"
 GROUPS_AT_ONCE = 20
 MAX_EXAMPLES = 5
 WHY = {
-    UNKNOWN: gettext_lazy("nothing was recalled"),
-    HANDED_OVER: gettext_lazy("left to a person"),
-    RATED_BAD: gettext_lazy("staff rated it bad"),
+    unknown_questions.UNKNOWN: gettext_lazy("nothing was recalled"),
+    unknown_questions.HANDED_OVER: gettext_lazy("left to a person"),
+    unknown_questions.RATED_BAD: gettext_lazy("staff rated it bad"),
 }
 
 
@@ -54,21 +41,21 @@ class UnknownPages(ConversationAdmin):
     """The part of the pages of answers about questions that were not known."""
 
     own_pages: ClassVar[Any] = {
-        "unknown": OwnPage("unknown/", "unknown_view", "GET HEAD"),
-        "unknown_teach": OwnPage("unknown/teach/", "unknown_teach_view", "POST"),
-        "unknown_ignore": OwnPage("unknown/ignore/", "unknown_ignore_view", "POST"),
+        "unknown": staff_pages.OwnPage("unknown/", "unknown_view", "GET HEAD"),
+        "unknown_teach": staff_pages.OwnPage("unknown/teach/", "unknown_teach_view", "POST"),
+        "unknown_ignore": staff_pages.OwnPage("unknown/ignore/", "unknown_ignore_view", "POST"),
     }
 
     def unknown_view(self, request: HttpRequest) -> HttpResponseBase:
         """Show the questions of a period by topic, or with ``?table=questions`` as CSV."""
-        rights_required(request, SEE_TURNS, SEE_MESSAGES)
+        staff_pages.rights_required(request, SEE_TURNS, SEE_MESSAGES)
         if "table" in request.GET:
             return self._unknown_csv(request)
         return self._unknown_page(request)
 
     def unknown_teach_view(self, request: HttpRequest) -> HttpResponse:
         """Remember for everyone what was lacking; with the right to, close the questions."""
-        rights_required(request, SEE_TURNS, SEE_MESSAGES, ADD)
+        staff_pages.rights_required(request, SEE_TURNS, SEE_MESSAGES, ADD)
         turns = _posted_turns(request)
         # The question that the form begins with, which alone teaches nothing.
         about = request.POST.get("about", "")
@@ -92,7 +79,7 @@ class UnknownPages(ConversationAdmin):
 
     def unknown_ignore_view(self, request: HttpRequest) -> HttpResponse:
         """Take the questions from the list. They come back when somebody asks again."""
-        rights_required(request, SEE_TURNS, SEE_MESSAGES, RATE)
+        staff_pages.rights_required(request, SEE_TURNS, SEE_MESSAGES, RATE)
         count = self._close(request, _posted_turns(request), "ignored")
         if not count:
             return self._gone(request)
@@ -122,8 +109,10 @@ class UnknownPages(ConversationAdmin):
         examples = [each for group in groups for each in group.examples[:MAX_EXAMPLES]]
         names = Chat.objects.in_bulk({each.chat_id for each in examples})
         labels = [each.label for each in groups] if request.user.has_perm(SEE) else []
-        nearest = nearest_memories(labels, embedder().model_id)
-        replies = staff_replies([each for group in groups for each in group.questions])
+        nearest = unknown_questions.nearest_memories(labels, embedder().model_id)
+        replies = unknown_questions.staff_replies(
+            [each for group in groups for each in group.questions]
+        )
         rows = [
             {
                 **self._row(group, names, typed),
@@ -134,27 +123,26 @@ class UnknownPages(ConversationAdmin):
         ]
         context = {
             "period": period,
-            "periods": NAMES.items(),
+            "periods": list_filters.NAMES.items(),
             "with_closed": with_closed,
             "rows": rows,
             "count": found.questions,
             "page": page,
-            "newest": None if found.is_whole else NEWEST,
+            "newest": None if found.is_whole else unknown_questions.NEWEST,
             "may_teach": request.user.has_perm(ADD),
             "may_ignore": request.user.has_perm(RATE),
             "unstored": typed if typed and not any(row["typed"] for row in rows) else None,
         }
-        return staff_page(
-            request,
-            "admin/sessions_app/turn/unknown.html",
-            _("Unknown questions"),
-            context,
-            of=self.model,
-            status=400 if typed else 200,
+        status = 400 if typed else 200
+        return staff_pages.staff_page(
+            request, "unknown", _("Unknown questions"), context, of=Turn, status=status
         )
 
     def _row(
-        self, group: QuestionGroup, names: dict[Any, Chat], typed: tuple[int, str, str] | None
+        self,
+        group: unknown_questions.QuestionGroup,
+        names: dict[Any, Chat],
+        typed: tuple[int, str, str] | None,
     ) -> dict[str, Any]:
         return {
             "group": group,
@@ -178,10 +166,10 @@ class UnknownPages(ConversationAdmin):
         found = _found(period, request.GET.get("closed") == "1")
         staff_record(request, "export", "questions", rows=found.questions)
         titles = ("topic", "questions", "people", "question", "asked_at", "why", "answer_id")
-        return csv_answer(f"unknown-questions-{period}", titles, _csv_rows(found))
+        return list_csv.csv_answer(f"unknown-questions-{period}", titles, _csv_rows(found))
 
 
-def _csv_rows(found: UnknownQuestions) -> Iterator[list[Any]]:
+def _csv_rows(found: unknown_questions.UnknownQuestions) -> Iterator[list[Any]]:
     for group in found.groups:
         for each in group.questions:
             at = timezone.localtime(each.asked_at).isoformat(sep=" ", timespec="seconds")
@@ -189,19 +177,19 @@ def _csv_rows(found: UnknownQuestions) -> Iterator[list[Any]]:
             yield [*topic, each.text, at, each.why, each.turn_id]
 
 
-def _open_turns(group: QuestionGroup) -> list[int]:
+def _open_turns(group: unknown_questions.QuestionGroup) -> list[int]:
     """Return the answers to decide about; that to the question on top is one of them."""
     keys = [each.turn_id for each in group.questions if each.is_open]
-    return [*keys[: MAX_QUESTIONS - 1], group.label.turn_id] if keys else []
+    return [*keys[: unknown_questions.MAX_QUESTIONS - 1], group.label.turn_id] if keys else []
 
 
 def unknown_address(period: str) -> str:
     return f"{reverse('admin:sessions_app_turn_unknown')}?{urlencode({'period': period})}"
 
 
-def _found(period: str, with_closed: bool) -> UnknownQuestions:
-    span, model = period_named(period, now=timezone.now()), embedder()
-    return unknown_questions(
+def _found(period: str, with_closed: bool) -> unknown_questions.UnknownQuestions:
+    span, model = list_filters.period_named(period, now=timezone.now()), embedder()
+    return unknown_questions.unknown_questions(
         start=span.start,
         end=span.end,
         model_id=model.model_id,
@@ -212,12 +200,15 @@ def _found(period: str, with_closed: bool) -> UnknownQuestions:
 
 def _period(request: HttpRequest) -> str:
     period = request.POST.get("period") or request.GET.get("period", DEFAULT)
-    return period if period in DAYS else DEFAULT
+    return period if period in list_filters.DAYS else DEFAULT
 
 
 def _posted_turns(request: HttpRequest) -> QuerySet[Turn]:
     """Return the posted answers."""
     keys = request.POST.get("turns", "").split(",")
-    if not all(key.isdecimal() and len(key) < 19 for key in keys) or len(keys) > MAX_QUESTIONS:
+    if (
+        not all(key.isdecimal() and len(key) < 19 for key in keys)
+        or len(keys) > unknown_questions.MAX_QUESTIONS
+    ):
         raise BadRequest("turns: the numbers of answers, with commas")
     return Turn.objects.filter(pk__in=map(int, keys), by_hand=False)

@@ -17,32 +17,17 @@ from memoryproject.foundation.integrations.embedders.base import Embedder, Embed
 from memoryproject.foundation.process.storage import is_disk_full
 from memoryproject.foundation.redaction.redact import holds_card_number
 from memoryproject.foundation.text.characters import cut_at_word
-from sessions_app.conversations.epochs import ChatGoneError, chats_keep
+from sessions_app.conversations import epochs, plain_words
 from sessions_app.conversations.phrases import text_for
-from sessions_app.conversations.plain_words import THAT, Command, for_everyone
-from sessions_app.models import Turn
+from sessions_app.models import Outcome, Turn
 from sessions_app.models.chats import reading_role
-from sessions_app.models.turns import Outcome
 from sessions_app.recall.facade import CLIENT_NAME, Hit, Viewer, hit_record, recall
 from sessions_app.turns.bursts import is_own_text
+from sessions_app.turns.commands import replies
 from sessions_app.turns.commands.forget import FORGET, NOTHING, forget_reply
-from sessions_app.turns.commands.replies import (
-    MAX_LENGTH,
-    choice_made,
-    export_reply,
-    failed,
-    is_owners,
-    memories_reply,
-    numbered,
-    numbers_listed,
-    person,
-    say,
-    short_ids,
-    system_text,
-)
 from sessions_app.turns.handing_over import ASKED, PERSON
 from sessions_app.turns.reply_store import Draft, handover_draft, help_text
-from sessions_app.turns.turn_dependencies import AnswerRules, Dependencies
+from sessions_app.turns.turn_dependencies import Dependencies
 
 # /remember <fact>: store a memory.
 
@@ -52,20 +37,18 @@ def remember_reply(
 ) -> Draft:
     """Store the fact as a memory, only for the godfather or only for this chat.
 
-    The godfather may say that it is for everyone.
-
-    The number of a payment card is refused: staff and prompts would show it. ``is_proposal``: staff
-    decide about it first.
+    The godfather may say that it is for everyone. ``is_proposal``: staff decide about it first. The
+    number of a payment card is refused: staff and prompts would show it.
     """
     language = turn.chat.language
     if not fact:
-        return say("remember_usage", language)
+        return replies.say("remember_usage", language)
     if len(fact) > MAX_CONTENT:
-        return say("remember_too_long", language, length=len(fact), most=MAX_CONTENT)
+        return replies.say("remember_too_long", language, length=len(fact), most=MAX_CONTENT)
     if holds_card_number(fact):
-        return say("remember_card", language)
-    owner = is_owners(turn)
-    public = for_everyone(fact) if owner and is_own_text(turn) else ""
+        return replies.say("remember_card", language)
+    owner = replies.is_owners(turn)
+    public = plain_words.for_everyone(fact) if owner and is_own_text(turn) else ""
     fact = public or fact
     own = Visibility.OWNER if owner else Visibility.CHAT
     try:
@@ -81,43 +64,45 @@ def remember_reply(
                 speaker=turn.message.sender if turn.message and turn.chat.is_group else "",
             ),
             embedder=embedder,
-            actor=person(turn),
-            before_storing=partial(chats_keep, [turn.chat_id]),
+            actor=replies.person(turn),
+            before_storing=partial(epochs.chats_keep, [turn.chat_id]),
         )
-    except (EmbedderError, DatabaseError, MemoryValidationError, ChatGoneError) as error:
+    except (EmbedderError, DatabaseError, MemoryValidationError, epochs.ChatGoneError) as error:
         logger.error("A memory (%s) was not stored: %s", content_hash(fact)[:12], error)
-        return failed("remember_failed", language, error)
+        return replies.failed("remember_failed", language, error)
     text = text_for("remembered", language, content=fact)
     if public:
         text += f" ({text_for('mark_public', language)})"
     replaced = Memory.objects.filter(pk__in=remembered.superseded).order_by("created_at")
     lines = [
-        text_for("remember_replaces", language, content=cut_at_word(older.content, MAX_LENGTH))
+        text_for(
+            "remember_replaces", language, content=cut_at_word(older.content, replies.MAX_LENGTH)
+        )
         for older in replaced
     ]
-    return system_text("\n".join([text, *lines]))
+    return replies.system_text("\n".join([text, *lines]))
 
 
 logger = logging.getLogger(__name__)
 
 
-def command_reply(*, turn: Turn, command: Command, dependencies: Dependencies) -> Draft:
+def command_reply(*, turn: Turn, command: plain_words.Command, dependencies: Dependencies) -> Draft:
     """Return the answer to a command; a second run for the same turn has no second effect."""
     language = turn.chat.language
     if command.name == "help":
         names = [help_text(turn, dependencies)]
-        names += ["help_everyone"] if names == ["help"] and is_owners(turn) else []
-        return system_text("\n".join(text_for(name, language) for name in names))
+        names += ["help_everyone"] if names == ["help"] and replies.is_owners(turn) else []
+        return replies.system_text("\n".join(text_for(name, language) for name in names))
     if command.name == "reset" and turn.session_id is not None:
         # The session itself ended when the message came in: see intake.
-        return say("reset", language)
+        return replies.say("reset", language)
     length = len(command.argument)
     is_too_long = length > MAX_CONTENT and command.name != "remember"
 
     def answer() -> Draft:
         if is_too_long:
             # Nothing that is kept is longer, and searching for it would cost much.
-            return say("argument_too_long", language, length=length, most=MAX_CONTENT)
+            return replies.say("argument_too_long", language, length=length, most=MAX_CONTENT)
         return _memory_command(turn, command, dependencies)
 
     return _with_memory(turn, command.name, dependencies, answer)
@@ -135,35 +120,26 @@ def _with_memory(
         if is_disk_full(error):
             raise
         logger.error("/%s failed: %s", name, error)
-        return failed("command_failed", turn.chat.language, error)
+        return replies.failed("command_failed", turn.chat.language, error)
 
 
 def _refused(language: str) -> Draft:
-    draft = say("memory_disabled", language)
+    draft = replies.say("memory_disabled", language)
     draft.outcome = Outcome.REFUSED
     return draft
 
 
-def _memory_command(turn: Turn, command: Command, dependencies: Dependencies) -> Draft:
+def _memory_command(turn: Turn, command: plain_words.Command, dependencies: Dependencies) -> Draft:
     if command.name == "memories":
-        return memories_reply(turn=turn, page=command.argument)
+        return replies.memories_reply(turn=turn, page=command.argument)
     if command.name == "search":
-        return search_reply(
-            turn=turn,
-            words=command.argument,
-            embedder=dependencies.embedder,
-            rules=dependencies.rules,
-        )
+        return search_reply(turn, command.argument, dependencies)
     if command.name == "forget":
-        return forget_reply(
-            turn=turn,
-            which=command.argument,
-            dependencies=dependencies,
-            is_plain=bool(command.language),
-        )
+        is_plain = bool(command.language)
+        return forget_reply(turn, command.argument, dependencies, is_plain=is_plain)
     if command.name == "export":
-        return export_reply(turn=turn)
-    fact = THAT.sub("", command.argument)
+        return replies.export_reply(turn=turn)
+    fact = plain_words.THAT.sub("", command.argument)
     return remember_reply(turn=turn, fact=fact, embedder=dependencies.embedder)
 
 
@@ -185,12 +161,12 @@ def chosen_reply(*, turn: Turn, text: str, dependencies: Dependencies) -> Draft 
 
     A choice of a question that is closed changes nothing, and the answer says so.
     """
-    choosing = choice_made(turn, text)
+    choosing = replies.choice_made(turn, text)
     if choosing is None:
         return None
     handler = CHOICES.get(choosing.asks)
     if choosing.question is None or handler is None:
-        return say("choice_closed", turn.chat.language)
+        return replies.say("choice_closed", turn.chat.language)
     draft = handler(Chosen(turn, choosing.question, choosing.key, dependencies))
     draft.chosen = choosing.key
     return draft
@@ -200,14 +176,9 @@ def _forget_chosen(chosen: Chosen) -> Draft:
     """Forget the entry of the question's own list."""
     turn = chosen.turn
     if chosen.key == NOTHING:
-        return say("forget_kept", turn.chat.language)
-    reply = partial(
-        forget_reply,
-        turn=turn,
-        which=chosen.key,
-        dependencies=chosen.dependencies,
-        listed=numbers_listed(chosen.question),
-    )
+        return replies.say("forget_kept", turn.chat.language)
+    listed = replies.numbers_listed(chosen.question)
+    reply = partial(forget_reply, turn, chosen.key, chosen.dependencies, listed=listed)
     return _with_memory(turn, FORGET, chosen.dependencies, reply)
 
 
@@ -215,7 +186,7 @@ def _person_chosen(chosen: Chosen) -> Draft:
     """Hand over to a person, or go on."""
     if chosen.key == "yes":
         return handover_draft(chosen.turn, ASKED)
-    return say("handover_declined", chosen.turn.chat.language)
+    return replies.say("handover_declined", chosen.turn.chat.language)
 
 
 # The functions that handle choices, by what the questions ask.
@@ -229,17 +200,17 @@ MAX_COUNT = 10
 LOWER_BAR = 0.5
 
 
-def search_reply(*, turn: Turn, words: str, embedder: Embedder, rules: AnswerRules) -> Draft:
+def search_reply(turn: Turn, words: str, dependencies: Dependencies) -> Draft:
     """Return the memories that match the words, and the messages of this chat that match them."""
     language = turn.chat.language
     if not words:
-        return say("search_usage", language)
+        return replies.say("search_usage", language)
     found = recall(
         query=words,
         viewer=Viewer(reading_role(turn.user_role, turn.context), turn.chat_id),
-        embedder=embedder,
+        embedder=dependencies.embedder,
         top_k=MAX_COUNT,
-        min_similarity=rules.min_similarity * LOWER_BAR,
+        min_similarity=dependencies.rules.min_similarity * LOWER_BAR,
     )
     if found.hits:
         text = text_for("search_found", language, lines=_lines(found.hits, turn))
@@ -248,7 +219,7 @@ def search_reply(*, turn: Turn, words: str, embedder: Embedder, rules: AnswerRul
     if found.degraded:
         text += "\n\n" + text_for("search_degraded", language)
     keys = (hit.id if hit.source == "memory" else None for hit in found.hits)
-    draft = system_text(text, listed=dict(enumerate(keys, start=1)))
+    draft = replies.system_text(text, listed=dict(enumerate(keys, start=1)))
     # An erasure finds the messages that it lists by this record.
     draft.recalled = [hit_record(hit) for hit in found.hits if hit.source != "memory"]
     return draft
@@ -256,7 +227,7 @@ def search_reply(*, turn: Turn, words: str, embedder: Embedder, rules: AnswerRul
 
 def _lines(hits: list[Hit], turn: Turn) -> str:
     language = turn.chat.language
-    ids = short_ids([hit.id for hit in hits if hit.source == "memory"])
+    ids = replies.short_ids([hit.id for hit in hits if hit.source == "memory"])
     public = set(
         Memory.objects.filter(pk__in=ids, visibility="public").values_list("pk", flat=True)
     )
@@ -270,5 +241,5 @@ def _lines(hits: list[Hit], turn: Turn) -> str:
                 marks.append(text_for("mark_of_chat", language, who=client))
         else:
             marks = [text_for("mark_said", language, day=f"{hit.created_at:%Y-%m-%d}")]
-        lines.append(numbered(number, hit.content, marks))
+        lines.append(replies.numbered(number, hit.content, marks))
     return "\n".join(lines)

@@ -18,19 +18,7 @@ from sessions_app.forgetting.facade import ForgetDependencies, NothingToForgetEr
 from sessions_app.models import ForgottenKind, Turn
 from sessions_app.models.chats import reading_role
 from sessions_app.recall.facade import MEMORIES, NEAREST_SIMILARITY, Viewer, recall
-from sessions_app.turns.commands.replies import (
-    FORGOTTEN,
-    is_owners,
-    lines_of,
-    list_of,
-    list_shown,
-    numbers_in,
-    person,
-    say,
-    short_ids,
-    system_text,
-    visible_to,
-)
+from sessions_app.turns.commands import replies
 from sessions_app.turns.questions import Question
 from sessions_app.turns.reply_store import Draft
 from sessions_app.turns.turn_dependencies import Dependencies
@@ -46,10 +34,10 @@ NOTHING = "no"
 
 
 def forget_reply(
-    *,
     turn: Turn,
     which: str,
     dependencies: Dependencies,
+    *,
     is_plain: bool = False,
     listed: dict[int, UUID | None] | None = None,
 ) -> Draft:
@@ -61,21 +49,21 @@ def forget_reply(
     number refers to, if it isn't the last one that was shown.
     """
     language = turn.chat.language
-    numbers = numbers_in(which)
-    if FORGOTTEN in turn.context:
+    numbers = replies.numbers_in(which)
+    if replies.FORGOTTEN in turn.context:
         # A crash after the deletion kept the answer from being stored.
-        return _done(turn.context[FORGOTTEN], numbers, language)
+        return _done(turn.context[replies.FORGOTTEN], numbers, language)
     if not which:
-        return say("forget_usage", language)
+        return replies.say("forget_usage", language)
     if numbers is None:
         found = _matching(turn, which, dependencies.embedder if is_plain else None)
     elif len(numbers) > 1:
-        return say("forget_one_number", language, number=numbers[0])
+        return replies.say("forget_one_number", language, number=numbers[0])
     else:
-        found = _numbered(turn, numbers[0], list_shown(turn) if listed is None else listed)
+        found = _numbered(turn, numbers[0], replies.list_shown(turn) if listed is None else listed)
     if isinstance(found, Draft):
         return found
-    memory, shown = found, short_ids([found.pk])[found.pk]
+    memory, shown = found, replies.short_ids([found.pk])[found.pk]
 
     def check_permission() -> None:
         if not may_forget(turn).filter(pk=memory.pk).exists():
@@ -84,7 +72,7 @@ def forget_reply(
     try:
         _forget(memory, shown, turn, dependencies, check_permission)
     except NothingToForgetError:
-        return say("forget_none", language)
+        return replies.say("forget_none", language)
     return _done(shown, numbers, language)
 
 
@@ -97,18 +85,18 @@ def _forget(
             kind=str(ForgottenKind.MEMORY),
             object_id=memory.pk,
             dependencies=ForgetDependencies(dependencies.chat_memory, dependencies.transcripts),
-            actor=person(turn),
+            actor=replies.person(turn),
             keep_turn=turn.pk,
             check=check,
         )
         turn.refresh_from_db(fields=["context"])
-        Turn.objects.filter(pk=turn.pk).update(context={**turn.context, FORGOTTEN: shown})
+        Turn.objects.filter(pk=turn.pk).update(context={**turn.context, replies.FORGOTTEN: shown})
 
 
 def _done(shown: str, numbers: list[int] | None, language: str) -> Draft:
-    draft = say("forgotten", language, id=shown)
+    draft = replies.say("forgotten", language, id=shown)
     if numbers is not None:
-        draft = say("forgotten_number", language, id=shown, number=numbers[0])
+        draft = replies.say("forgotten_number", language, id=shown, number=numbers[0])
     draft.uses_memory = False
     return draft
 
@@ -118,8 +106,8 @@ def may_forget(turn: Turn) -> QuerySet[Memory]:
 
     The godfather may forget any memory; a client may forget those that this chat asked to remember.
     """
-    visible = visible_to(turn)
-    if is_owners(turn):
+    visible = replies.visible_to(turn)
+    if replies.is_owners(turn):
         return visible
     return visible.filter(visibility=Visibility.CHAT, chat_id=turn.chat_id)
 
@@ -131,18 +119,18 @@ def _numbered(turn: Turn, number: int, listed: dict[int, UUID | None] | None) ->
     """
     language = turn.chat.language
     if listed is None:
-        return say("forget_no_list", language, number=number)
+        return replies.say("forget_no_list", language, number=number)
     if number not in listed:
         first, last = min(listed), max(listed)
-        return say("forget_not_listed", language, number=number, first=first, last=last)
+        return replies.say("forget_not_listed", language, number=number, first=first, last=last)
     key = listed[number]
     if key is None:
-        return say("forget_said", language, number=number)
+        return replies.say("forget_said", language, number=number)
     memory = may_forget(turn).filter(pk=key).first()
     if memory is None:
-        is_public = visible_to(turn).filter(pk=key, visibility=Visibility.PUBLIC).exists()
+        is_public = replies.visible_to(turn).filter(pk=key, visibility=Visibility.PUBLIC).exists()
         name = "forget_public" if is_public else "forget_gone"
-        return say(name, language, number=number)
+        return replies.say(name, language, number=number)
     return memory
 
 
@@ -160,9 +148,11 @@ def _matching(turn: Turn, which: str, embedder: Embedder | None) -> Memory | Dra
     if embedder is not None and not found:
         found = _near(turn, which, embedder)
     if not found:
-        seen = _with_id(visible_to(turn), which) or _with_words(visible_to(turn), which)
+        seen = _with_id(replies.visible_to(turn), which) or _with_words(
+            replies.visible_to(turn), which
+        )
         public = any(memory.visibility == str(Visibility.PUBLIC) for memory in seen)
-        return say("forget_public" if public else "forget_none", language)
+        return replies.say("forget_public" if public else "forget_none", language)
     is_others = any(
         memory.visibility == str(Visibility.CHAT) and memory.chat_id != turn.chat_id
         for memory in found
@@ -219,14 +209,16 @@ def _with_id(memories: QuerySet[Memory], which: str) -> list[Memory]:
 def _ask_which(memories: list[Memory], turn: Turn, about_one: str) -> Draft:
     language = turn.chat.language
     listed = memories[:MAX_COUNT]
-    lines = lines_of(listed, turn)
+    lines = replies.lines_of(listed, turn)
     if len(memories) > MAX_COUNT:
         lines += "\n…"
-    example = short_ids([memory.pk for memory in listed])[listed[0].pk]
+    example = replies.short_ids([memory.pk for memory in listed])[listed[0].pk]
     name = "forget_which" if len(listed) > 1 else about_one
     text = text_for(name, language, lines=lines, example=example)
-    numbers = list_of(listed)
+    numbers = replies.list_of(listed)
     options = {str(number): str(number) for number in numbers}
     if len(listed) == 1:
         options = {"1": text_for("yes", language), NOTHING: text_for("no", language)}
-    return system_text(text, listed=numbers, question=Question(FORGET, options, is_listed=True))
+    return replies.system_text(
+        text, listed=numbers, question=Question(FORGET, options, is_listed=True)
+    )

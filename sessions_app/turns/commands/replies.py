@@ -20,13 +20,10 @@ from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from memoryproject.foundation.errors.stored_errors import error_text
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import address_forms
 from memoryproject.foundation.text.characters import cut_at_word
-from sessions_app.conversations.buttons import button_pressed
+from sessions_app.conversations import buttons, plain_words
 from sessions_app.conversations.phrases import text_for
-from sessions_app.conversations.plain_words import without_mention
-from sessions_app.models import Chat, Message, Turn
-from sessions_app.models.chats import GODFATHER, SPEAKER, actor_in, reading_role
-from sessions_app.models.messages import Role
-from sessions_app.models.turns import Outcome, TurnState
+from sessions_app.models import GODFATHER, Chat, Message, Outcome, Role, Turn, TurnState
+from sessions_app.models.chats import SPEAKER, actor_in, reading_role
 from sessions_app.recall.facade import name_in_label
 from sessions_app.turns.questions import CHOSEN, QUESTION, Question, question_of
 from sessions_app.turns.reply_store import LISTED, Draft
@@ -243,7 +240,7 @@ def choice_made(turn: Turn, text: str) -> Choosing | None:
     A question is open for ten minutes, to the person that it was asked, until it is answered, or
     another list or question follows.
     """
-    pressed = button_pressed(turn.message.metadata) if turn.message is not None else None
+    pressed = buttons.button_pressed(turn.message.metadata) if turn.message is not None else None
     if pressed is not None:
         _asks, turn_id, key = pressed
         asking = Turn.objects.filter(turn_id=turn_id, chat_id=turn.chat_id, pk__lt=turn.pk).first()
@@ -252,7 +249,7 @@ def choice_made(turn: Turn, text: str) -> Choosing | None:
             return Choosing(None)
         is_open = _is_same_person(asking, turn) and not _is_closed(asking, turn)
         return Choosing(asking if is_open else None, question.asks, key)
-    typed = without_mention(text) if turn.chat.is_group else text
+    typed = plain_words.without_mention(text) if turn.chat.is_group else text
     if len(typed) > MAX_TYPED:
         # Most messages are longer: they cost no query.
         return None

@@ -24,6 +24,18 @@ class Recipient:
     group_id: str | None = None
     by_number: str = field(default="", compare=False)
 
+    @classmethod
+    def at(cls, address: str, by_number: str, bsuid: str | None = None) -> "Recipient":
+        """Return the recipient at an address in our form; a person may have a BSUID, too."""
+        name, _, domain = address.partition("@")
+        return cls(
+            address,
+            phone=name if domain == "c.us" and name.isdigit() else None,
+            bsuid=bsuid or (name if domain == "bsuid" else None),
+            group_id=name if domain == "g.us" else None,
+            by_number=by_number,
+        )
+
 
 @dataclass(frozen=True)
 class SendResult:

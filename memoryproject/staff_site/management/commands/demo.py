@@ -31,7 +31,7 @@ from memoryproject.foundation.integrations.whatsapp.events import (
 from memoryproject.foundation.integrations.whatsapp.posting import LOOPBACK
 from memoryproject.staff_site.demo import story_texts
 from sessions_app.models import MediaFile, Turn
-from sessions_app.models.stored_media import MediaState
+from sessions_app.models.summaries import MediaState
 from sessions_app.models.turns import WAITING_STATES, TurnState
 from sessions_app.stored_settings import settings_store
 
