@@ -22,11 +22,7 @@ from django_q.models import OrmQ
 from memoryproject.foundation.audit.models import AuditVerification
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS
-from memoryproject.foundation.outside_services.models import (
-    OutsideService,
-    ServiceName,
-    services_sick,
-)
+from memoryproject.foundation.outside_services import models
 from memoryproject.foundation.process.own_address import absolute_url
 from memoryproject.foundation.process.storage import free_bytes
 from memoryproject.staff_site import server_state
@@ -79,7 +75,7 @@ def _services() -> Iterator[Condition]:
     An outage has one key from what first shows it until nothing waits for it any more.
     """
     refused = {PROVIDERS[name].service: PROVIDERS[name].key_setting for name in accounts_refused()}
-    sick = services_sick()
+    sick = models.services_sick()
     for service in sick:
         why = service.error or ErrorText("service_paused")
         text = ErrorText("alert_service", service=str(service), why=why)
@@ -88,10 +84,10 @@ def _services() -> Iterator[Condition]:
         yield Condition(_key(service.name, service.target), text)
     waiting = {name: _refused(name, setting) for name, setting in refused.items()}
     if Turn.objects.filter(state=TurnState.DEFERRED).exists():
-        waiting[ServiceName.CHAT_MODEL] = ErrorText("alert_questions")
+        waiting[models.ServiceName.CHAT_MODEL] = ErrorText("alert_questions")
     for name, text in waiting.items():
         if not any(service.name == name for service in sick):
-            newest = OutsideService.objects.filter(name=name).order_by("-changed_at").first()
+            newest = models.OutsideService.objects.filter(name=name).order_by("-changed_at").first()
             yield Condition(_key(name, newest.target if newest else ""), text)
 
 

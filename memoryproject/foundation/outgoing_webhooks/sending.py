@@ -19,10 +19,7 @@ from django.utils import timezone
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
 from memoryproject.foundation.integrations.network.addresses import Poster, PostError
 from memoryproject.foundation.leases import Lease, LeaseLostError
-from memoryproject.foundation.outgoing_webhooks.deliveries import (
-    endpoints_abandoned,
-    endpoints_wake,
-)
+from memoryproject.foundation.outgoing_webhooks import deliveries
 from memoryproject.foundation.outgoing_webhooks.endpoints import endpoint_disable, signature
 from memoryproject.foundation.outgoing_webhooks.models import (
     DeliveryState,
@@ -78,7 +75,7 @@ def endpoint_send(*, endpoint_id: int, dependencies: WebhookDependencies) -> int
     finally:
         lease.release()
     # The rest of this endpoint's deliveries, and endpoints that waited while enough workers sent.
-    endpoints_wake(endpoint_ids=endpoints_abandoned(dependencies.clock()))
+    deliveries.endpoints_wake(endpoint_ids=deliveries.endpoints_abandoned(dependencies.clock()))
     return delivered
 
 

@@ -20,13 +20,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from memoryproject.foundation.admin_kit.staff_pages import staff_page, unstored
 from memoryproject.foundation.audit.audit_events import staff_record
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text, translate_error
-from memoryproject.foundation.integrations.whatsapp.base import (
-    Account,
-    Recipient,
-    SendError,
-    SendResult,
-    keys_by_number,
-)
+from memoryproject.foundation.integrations.whatsapp import base as whatsapp
 from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS, provider_states
 from memoryproject.foundation.process.narrowing import instance
 from memoryproject.foundation.tables import read_table
@@ -72,28 +66,28 @@ def provider_call(provider: str, number: str) -> Result:
     """
     client = PROVIDERS[provider].connect(timeout=QUIET_SECONDS)
 
-    def send() -> SendResult:
-        to = Recipient(f"{number}@c.us", phone=number)
+    def send() -> whatsapp.SendResult:
+        to = whatsapp.Recipient(f"{number}@c.us", phone=number)
         return client.send_text(to=to, text=TEXT, callback_id=str(uuid.uuid4()))
 
-    call: Callable[[], SendResult | Account] = send if number else client.account
+    call: Callable[[], whatsapp.SendResult | whatsapp.Account] = send if number else client.account
     started = time.monotonic()
     future = _test_threads().submit(call)
     try:
         result = _result_of(future.result(timeout=MAX_SECONDS))
-    except SendError as error:
+    except whatsapp.SendError as error:
         advice = advice_for(provider, error, sends=bool(number))
         result = _failed(advice, _without_credentials(error))
     except TooLateError:
         # One that waits for a thread isn't to begin any more.
         future.cancel()
-        unknown = SendError(ErrorText("send_timeout"), outcome_unknown=True)
+        unknown = whatsapp.SendError(ErrorText("send_timeout"), outcome_unknown=True)
         result = _failed(advice_for(provider, unknown, sends=bool(number)), "")
     return replace(result, took=time.monotonic() - started)
 
 
-def _result_of(answer: SendResult | Account) -> Result:
-    if isinstance(answer, SendResult):
+def _result_of(answer: whatsapp.SendResult | whatsapp.Account) -> Result:
+    if isinstance(answer, whatsapp.SendResult):
         message = _("The provider took the message. Look at the phone: it should be there soon.")
         return Result(True, message, words=answer.provider_message_id)
     if answer.ready:
@@ -105,11 +99,13 @@ def _failed(advice: Advice, words: str) -> Result:
     return Result(False, str(advice.what), words=words, todo=str(advice.todo))
 
 
-def _without_credentials(error: SendError) -> str:
+def _without_credentials(error: whatsapp.SendError) -> str:
     """Return the error's text without our credentials, which a server may repeat."""
     text = translate_error(error_text(error))
     for record in PROVIDERS.values():
-        for secret in filter(None, keys_by_number(getattr(settings, record.key_setting)).values()):
+        for secret in filter(
+            None, whatsapp.keys_by_number(getattr(settings, record.key_setting)).values()
+        ):
             text = text.replace(secret, "•••")
     return text
 
@@ -250,7 +246,7 @@ BY_CODE = {
 BY_CODE["cloud"].update(dict.fromkeys(range(200, 300), BY_CODE["cloud"][10]))
 
 
-def advice_for(provider: str, error: SendError, *, sends: bool) -> Advice:
+def advice_for(provider: str, error: whatsapp.SendError, *, sends: bool) -> Advice:
     """Return advice for an error.
 
     It follows from the provider's code; without one, from how the connection ended. ``sends``: the
@@ -260,7 +256,7 @@ def advice_for(provider: str, error: SendError, *, sends: bool) -> Advice:
     return known or _advice_without_code(error, sends)
 
 
-def _advice_without_code(error: SendError, sends: bool) -> Advice:
+def _advice_without_code(error: whatsapp.SendError, sends: bool) -> Advice:
     if error.code is None and not error.permanent and not error.outcome_unknown:
         return Advice(
             _("The provider can't be reached."),

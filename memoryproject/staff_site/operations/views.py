@@ -17,14 +17,12 @@ from memoryproject.foundation.admin_kit.list_csv import BoundedPaginator
 from memoryproject.foundation.admin_kit.staff_pages import OwnPage, rights_required
 from memoryproject.foundation.audit.audit_events import staff_actor
 from memoryproject.foundation.integrations.whatsapp.registry import provider_states
-from memoryproject.staff_site.alerts import alerts_open
-from memoryproject.staff_site.navigation import raw_tables
+from memoryproject.staff_site import alerts, navigation, server_state
 from memoryproject.staff_site.operations import queue
 from memoryproject.staff_site.operations.change_setting import change_setting_page
 from memoryproject.staff_site.operations.models_page import models_action, models_page
 from memoryproject.staff_site.operations.provider_test import RIGHT, operations_page, provider_page
 from memoryproject.staff_site.operations.settings_in_force import settings_in_force
-from memoryproject.staff_site.server_state import BrokerGoneError, parts, replica_part
 from sessions_app.embedding.facade import texts_waiting
 from sessions_app.inbound.facade import unprocessed_count
 from sessions_app.media.dependencies import build_media_quota
@@ -43,8 +41,8 @@ def overview_page(request: HttpRequest) -> HttpResponseBase:
     schedules, providers = queue.schedules_shown(), provider_states()
     files, quota = bytes_used(), build_media_quota()
     context = {
-        "parts": [*parts(), *replica_part()],
-        "alerts": alerts_open(),
+        "parts": [*server_state.parts(), *server_state.replica_part()],
+        "alerts": alerts.alerts_open(),
         "problems": settings_in_force()["count"],
         "queue": queue.queue_state(),
         "without_vector": texts_waiting(),
@@ -60,7 +58,7 @@ def overview_page(request: HttpRequest) -> HttpResponseBase:
         "files_scarce": bool(quota.total_bytes) and files > quota.total_bytes * SCARCE,
         "largest": largest_chats(),
         "may_chats": request.user.has_perms(CHATS),
-        "raw_tables": raw_tables(site.get_app_list(request)),
+        "raw_tables": navigation.raw_tables(site.get_app_list(request)),
     }
     return operations_page(request, "overview", title=_("Operations"), context=context)
 
@@ -159,7 +157,7 @@ def _for_operators(view: View, *, tab: str) -> View:
         rights_required(request, RIGHT)
         try:
             return view(request, *args, **kwargs)
-        except BrokerGoneError:
+        except server_state.BrokerGoneError:
             text = _(
                 "The queue can't be reached, so nothing was done. See Q_BROKER in the settings."
             )

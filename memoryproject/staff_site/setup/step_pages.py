@@ -18,12 +18,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from memories_app.models import Memory
 from memoryproject.checks import is_public
 from memoryproject.folders import TYPED
-from memoryproject.foundation.admin_kit.staff_pages import (
-    OwnPage,
-    rights_required,
-    staff_page,
-    unstored,
-)
+from memoryproject.foundation.admin_kit import staff_pages
 from memoryproject.foundation.audit.audit_events import staff_actor
 from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS
 from memoryproject.foundation.process.own_address import absolute_url
@@ -43,13 +38,13 @@ SEEN = "setup_seen"
 
 def setup_page(request: HttpRequest) -> HttpResponseBase:
     """Lead to the first step that isn't done."""
-    rights_required(request, RIGHT)
+    staff_pages.rights_required(request, RIGHT)
     return redirect("admin:setup_step", first_open())
 
 
 def setup_close(request: HttpRequest) -> HttpResponse:
     """Lead nobody to the set-up any more; its pages stay."""
-    rights_required(request, RIGHT)
+    staff_pages.rights_required(request, RIGHT)
     settings_store(texts={"SHOW_SETUP": "false"}, actor=staff_actor(request))
     text = _("The set-up is closed. You find it again under Operations, at Current settings.")
     messages.success(request, text)
@@ -59,14 +54,14 @@ def setup_close(request: HttpRequest) -> HttpResponse:
 @sensitive_post_parameters()
 def setup_step(request: HttpRequest, step: str) -> HttpResponseBase:
     """Show a step, or take what was typed there."""
-    rights_required(request, RIGHT)
+    staff_pages.rights_required(request, RIGHT)
     if step not in TITLES:
         raise Http404
     request.session[SEEN] = True
     form = _form(request, step)
     if request.method == "POST":
         if step == "business":
-            rights_required(request, PROFILE)
+            staff_pages.rights_required(request, PROFILE)
         if step == "model" and request.POST.get("do") == "offline":
             return _answer_offline(request)
         if form is None:
@@ -83,7 +78,9 @@ def setup_step(request: HttpRequest, step: str) -> HttpResponseBase:
     }
     status = form.status if form else 200
     template = f"admin/setup/{step}.html"
-    return unstored(staff_page(request, template, TITLES[step], context, status=status))
+    return staff_pages.unstored(
+        staff_pages.staff_page(request, template, TITLES[step], context, status=status)
+    )
 
 
 def _form(request: HttpRequest, step: str) -> SettingsForm | None:
@@ -169,7 +166,7 @@ def _whatsapp(request: HttpRequest, form: CloudForm) -> dict[str, Any]:
 
 
 SETUP_PAGES = {
-    "setup": OwnPage("setup/", setup_page, "GET HEAD"),
-    "setup_close": OwnPage("setup/close/", setup_close, "POST"),
-    "setup_step": OwnPage("setup/<str:step>/", setup_step, "GET HEAD POST"),
+    "setup": staff_pages.OwnPage("setup/", setup_page, "GET HEAD"),
+    "setup_close": staff_pages.OwnPage("setup/close/", setup_close, "POST"),
+    "setup_step": staff_pages.OwnPage("setup/<str:step>/", setup_step, "GET HEAD POST"),
 }

@@ -7,18 +7,9 @@ from typing import Any
 
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations import retry
-from memoryproject.foundation.integrations.llm import server_traits
-from memoryproject.foundation.integrations.llm.base import (
-    AnswerSchema,
-    ChatModelError,
-    ChatRequest,
-    Completion,
-    Finish,
-)
+from memoryproject.foundation.integrations.llm import base, server_traits, thoughts, written_calls
 from memoryproject.foundation.integrations.llm.openai_api import OpenAIConnection
 from memoryproject.foundation.integrations.llm.reading import EndedBeforeTextError, read_answer
-from memoryproject.foundation.integrations.llm.thoughts import without_calls
-from memoryproject.foundation.integrations.llm.written_calls import with_calls_of_text
 from memoryproject.foundation.process.tracing import Span, model_span
 from memoryproject.foundation.text.characters import readable
 
@@ -62,8 +53,8 @@ class OpenAIChatModel:
         self._extra_body = extra_body or {}
 
     def complete(
-        self, request: ChatRequest, *, before_attempt: Callable[[], None] = retry.do_nothing
-    ) -> Completion:
+        self, request: base.ChatRequest, *, before_attempt: Callable[[], None] = retry.do_nothing
+    ) -> base.Completion:
         """See ChatModel.complete."""
         with model_span("chat", self._model) as traced:
             try:
@@ -74,7 +65,7 @@ class OpenAIChatModel:
                     delays=self._delays,
                 )
             except retry.AttemptFailed as failure:
-                raise ChatModelError.of(failure) from None
+                raise base.ChatModelError.of(failure) from None
             _note(traced, completion)
         return replace(completion, attempts=attempts)
 
@@ -82,7 +73,7 @@ class OpenAIChatModel:
         """Free the sockets."""
         self._connection.close()
 
-    def _ask(self, request: ChatRequest) -> Completion:
+    def _ask(self, request: base.ChatRequest) -> base.Completion:
         """Ask, and again in another form as long as the server's refusals name one."""
         known = traits = server_traits.Traits.of(self._traits.load())
         tried: list[server_traits.Traits] = []
@@ -113,20 +104,22 @@ class OpenAIChatModel:
             self._traits.save(traits.record())
         return completion
 
-    def _ask_in_form(self, request: ChatRequest, traits: server_traits.Traits) -> Completion:
+    def _ask_in_form(
+        self, request: base.ChatRequest, traits: server_traits.Traits
+    ) -> base.Completion:
         completion = self._connection.post(
             PATH, self._body(request, traits), lambda found: read_answer(found, model=self._model)
         )
         names = {tool["function"]["name"] for tool in request.tools}
         if names:
-            completion = with_calls_of_text(completion, names)
-        text = without_calls(completion.text)
+            completion = written_calls.with_calls_of_text(completion, names)
+        text = thoughts.without_calls(completion.text)
         if not readable(text).strip() and not (names and completion.tool_calls):
             # It calls what nobody offered.
             raise retry.AttemptFailed(ErrorText("model_empty"))
         return replace(completion, text=text)
 
-    def _body(self, request: ChatRequest, traits: server_traits.Traits) -> dict[str, Any]:
+    def _body(self, request: base.ChatRequest, traits: server_traits.Traits) -> dict[str, Any]:
         messages = [
             message.as_request() for message in server_traits.fitted(request.messages, traits)
         ]
@@ -144,9 +137,9 @@ class OpenAIChatModel:
         return {**body, **self._extra_body}
 
 
-def _note(traced: Span, completion: Completion) -> None:
+def _note(traced: Span, completion: base.Completion) -> None:
     """Note how the model ended, and the tokens that its server reports."""
-    finish = "length" if completion.finish is Finish.CUT else "stop"
+    finish = "length" if completion.finish is base.Finish.CUT else "stop"
     traced.note(
         {"gen_ai.response.finish_reasons": ["tool_calls" if completion.tool_calls else finish]}
     )
@@ -156,7 +149,7 @@ def _note(traced: Span, completion: Completion) -> None:
         traced.note({"gen_ai.usage.output_tokens": completion.completion_tokens})
 
 
-def _response_format(form: str, schema: AnswerSchema) -> dict[str, Any]:
+def _response_format(form: str, schema: base.AnswerSchema) -> dict[str, Any]:
     if form == server_traits.JSON_OBJECT:
         return {"type": "json_object"}
     wanted = {"name": schema.name, "schema": dict(schema.schema), "strict": True}

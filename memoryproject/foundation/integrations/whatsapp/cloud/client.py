@@ -11,7 +11,7 @@ from urllib.parse import quote
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
 from memoryproject.foundation.integrations.lenient import Fields
 from memoryproject.foundation.integrations.retry import retry_after
-from memoryproject.foundation.integrations.whatsapp import downloading
+from memoryproject.foundation.integrations.whatsapp import downloading, posting
 from memoryproject.foundation.integrations.whatsapp.base import (
     Account,
     Choice,
@@ -27,11 +27,6 @@ from memoryproject.foundation.integrations.whatsapp.cloud.error_policies import 
 from memoryproject.foundation.integrations.whatsapp.cloud.interactive import interactive_content
 from memoryproject.foundation.integrations.whatsapp.events import Media
 from memoryproject.foundation.integrations.whatsapp.outgoing_text import text_length
-from memoryproject.foundation.integrations.whatsapp.posting import (
-    Connection,
-    answer_object,
-    answer_shown,
-)
 from memoryproject.foundation.integrations.whatsapp.templates import (
     APPROVED,
     ApprovedTemplate,
@@ -56,7 +51,7 @@ class _Line:
     """One of our numbers: where and with which token it sends."""
 
     url: str
-    connection: Connection
+    connection: posting.Connection
 
 
 class CloudProvider:
@@ -99,7 +94,7 @@ class CloudProvider:
         self._lines = {
             number: _Line(
                 f"{self._api_url}/{quote(number, safe='')}",
-                Connection(
+                posting.Connection(
                     timeout,
                     transport,
                     watch,
@@ -229,7 +224,7 @@ class CloudProvider:
         answer = downloading.ask_about_file(self._source, "GET", about_url, headers=headers)
         if not answer.is_success:
             raise _media_error_of(answer)
-        about = answer_object(answer)
+        about = posting.answer_object(answer)
         if (about.whole("file_size") or 0) > max_bytes:
             raise downloading.too_large()
         downloading.download(
@@ -281,7 +276,7 @@ class CloudProvider:
 def _answer(response: httpx.Response) -> Fields:
     if not response.is_success:
         raise error_of(response)
-    return answer_object(response)
+    return posting.answer_object(response)
 
 
 def _addressed(to: Recipient) -> dict[str, str]:
@@ -312,7 +307,7 @@ def _media_error_of(response: httpx.Response) -> MediaError:
 
 def error_of(response: httpx.Response) -> SendError:
     """Convert an error response to a SendError."""
-    error = answer_object(response).at("error")
+    error = posting.answer_object(response).at("error")
     code = error.whole("code")
     # An object that the token may not use, or that is gone, is told by a subcode.
     found = 33 if (code, error.whole("error_subcode")) == (100, 33) else code
@@ -320,7 +315,7 @@ def error_of(response: httpx.Response) -> SendError:
     words = (error.text("message"), error.at("error_data").text("details"))
     text = ": ".join(filter(None, words))
     return SendError(
-        f"HTTP {response.status_code}: {text or answer_shown(response)}",
+        f"HTTP {response.status_code}: {text or posting.answer_shown(response)}",
         permanent=policy.permanent,
         outcome_unknown=policy.outcome_unknown,
         retry_after=None

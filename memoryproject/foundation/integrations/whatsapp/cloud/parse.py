@@ -8,13 +8,8 @@ from datetime import datetime, timezone
 from functools import partial
 from typing import Any
 
-from memoryproject.foundation.integrations.lenient import (
-    Fields,
-    compact,
-    listed,
-    phone_digits,
-    storable,
-)
+from memoryproject.foundation.integrations import lenient
+from memoryproject.foundation.integrations.whatsapp.cloud import notices
 from memoryproject.foundation.integrations.whatsapp.cloud.content import (
     Change,
     bsuid_of,
@@ -22,14 +17,6 @@ from memoryproject.foundation.integrations.whatsapp.cloud.content import (
     party_of,
     read_content,
     unreadable,
-)
-from memoryproject.foundation.integrations.whatsapp.cloud.notices import (
-    read_account_field,
-    read_address_book,
-    read_call,
-    read_error,
-    read_history,
-    read_status,
 )
 from memoryproject.foundation.integrations.whatsapp.events import (
     AddressChanged,
@@ -51,7 +38,7 @@ from memoryproject.foundation.integrations.whatsapp.events import (
 def read_message(change: Change, message: Any, *, echo: bool = False) -> Event:
     """Return one member of ``messages``, or of ``message_echoes`` (``echo``), as an event."""
     part_name = "message_echoes" if echo else "messages"
-    found = Fields.of(message)
+    found = lenient.Fields.of(message)
     wamid = found.text("id")
     if not wamid:
         return change.ignored(change.part(**{part_name: [message]}), "a message without an id")
@@ -79,7 +66,7 @@ def read_message(change: Change, message: Any, *, echo: bool = False) -> Event:
     return _inbound(change, found, about, echo=echo)
 
 
-def _party(change: Change, message: Fields, *, echo: bool) -> tuple[Party, dict[str, Any]]:
+def _party(change: Change, message: lenient.Fields, *, echo: bool) -> tuple[Party, dict[str, Any]]:
     side = "to" if echo else "from"
     if echo and message.get("group_id"):
         return Party(phone=change.business_number or None), {}
@@ -90,7 +77,7 @@ def _party(change: Change, message: Fields, *, echo: bool) -> tuple[Party, dict[
     )
 
 
-def _lacks_its_object(message: Fields) -> bool:
+def _lacks_its_object(message: lenient.Fields) -> bool:
     """Return whether the message lacks its object.
 
     Meta sends a message that it can't pass on without its object and without errors of its own. The
@@ -99,7 +86,7 @@ def _lacks_its_object(message: Fields) -> bool:
     return not message.get(message.text("type")) and not message.get("errors")
 
 
-def _about_another(message: Fields, about: dict[str, Any], *, echo: bool) -> Event | str:
+def _about_another(message: lenient.Fields, about: dict[str, Any], *, echo: bool) -> Event | str:
     """Return a reaction, an edit or a revocation: all name another message of the same chat.
 
     Returns a text with the reason if it requires no action.
@@ -122,7 +109,7 @@ def _about_another(message: Fields, about: dict[str, Any], *, echo: bool) -> Eve
 
 
 def _inbound(
-    change: Change, message: Fields, about: dict[str, Any], *, echo: bool
+    change: Change, message: lenient.Fields, about: dict[str, Any], *, echo: bool
 ) -> InboundMessage:
     content = read_content(message)
     context = message.at("context")
@@ -142,14 +129,16 @@ def _inbound(
     )
 
 
-def _metadata(change: Change, message: Fields, content: Content, party: Party) -> dict[str, Any]:
+def _metadata(
+    change: Change, message: lenient.Fields, content: Content, party: Party
+) -> dict[str, Any]:
     context = message.at("context")
     errors = error_details(message.get("errors"))
     if not errors and _lacks_its_object(message):
         errors = error_details(change.value.get("errors"))
     return {
         **content.metadata,
-        **compact(
+        **lenient.compact(
             errors=errors,
             forwarded=context.flag("forwarded"),
             frequently_forwarded=context.flag("frequently_forwarded"),
@@ -191,11 +180,11 @@ def parse_cloud(payload: Any, *, received_at: datetime | None = None) -> list[Ev
     for any JSON payload.
     """
     received = received_at or datetime.now(timezone.utc)
-    body = storable(payload)
+    body = lenient.storable(payload)
     if not isinstance(body, dict):
         return [unreadable({"payload": body}, "the body is not an object")]
     events: list[Event] = []
-    for entry in listed(body.get("entry")):
+    for entry in lenient.listed(body.get("entry")):
         events.extend(_entry_events(entry, received))
     fitting = [with_ids_that_fit(event) for event in events]
     return fitting or [unreadable(body, "the body has no entry")]
@@ -203,15 +192,15 @@ def parse_cloud(payload: Any, *, received_at: datetime | None = None) -> list[Ev
 
 def _entry_events(entry: Any, received_at: datetime) -> list[Event]:
     events: list[Event] = []
-    for found in listed(Fields.of(entry).get("changes")):
+    for found in lenient.listed(lenient.Fields.of(entry).get("changes")):
         if not isinstance(found, dict) or not isinstance(found.get("value"), dict):
             raw = {"entry": [{**entry, "changes": [found]}]}
             events.append(unreadable(raw, "a change without a value"))
             continue
         change = Change(
             entry=entry,
-            field=Fields(found).text("field"),
-            value=Fields(found["value"]),
+            field=lenient.Fields(found).text("field"),
+            value=lenient.Fields(found["value"]),
             received_at=received_at,
         )
         events.extend(_change_events(change))
@@ -220,23 +209,23 @@ def _entry_events(entry: Any, received_at: datetime) -> list[Event]:
 
 def _change_events(change: Change) -> list[Event]:
     if change.field == "history":
-        events = read_history(change, _inbound)
+        events = notices.read_history(change, _inbound)
     elif change.field == "smb_app_state_sync":
-        events = read_address_book(change)
+        events = notices.read_address_book(change)
     else:
         events = [
             read(change, item)
             for name, read in _READERS.get(change.field, {}).items()
-            for item in listed(change.value.get(name))
+            for item in lenient.listed(change.value.get(name))
         ]
     if change.field == "messages" and not events:
         return [change.ignored(change.whole(), "a change with nothing in it")]
-    return events or [read_account_field(change)]
+    return events or [notices.read_account_field(change)]
 
 
 def read_preference(change: Change, preference: Any) -> Event:
     """Return one member of ``user_preferences``: whether a person wants marketing messages."""
-    found = Fields.of(preference)
+    found = lenient.Fields.of(preference)
     is_named = found.text("wa_id", "user_id", "parent_user_id") or len(change.contacts) != 1
     person = found if is_named else change.contacts[0]
     party, details = party_of(
@@ -271,7 +260,7 @@ _CHANGES = (
 _FROM_TO = re.compile(r"from (\S+) to (\S+)")
 
 
-def read_system(change: Change, message: Fields, head: dict[str, Any]) -> Event:
+def read_system(change: Change, message: lenient.Fields, head: dict[str, Any]) -> Event:
     """Convert a message of type ``system`` to an AddressChanged, or to Ignored with the reason."""
     system = message.at("system")
     kind, choice = system.text("type"), system.text("marketing").lower()
@@ -290,7 +279,7 @@ def read_system(change: Change, message: Fields, head: dict[str, Any]) -> Event:
     )
 
 
-def _old(message: Fields, system: Fields) -> Party:
+def _old(message: lenient.Fields, system: lenient.Fields) -> Party:
     written = _FROM_TO.search(system.text("body"))
     before = written.group(1) if written else ""
     current = _new_user_id(system)
@@ -304,18 +293,19 @@ def _old(message: Fields, system: Fields) -> Party:
     )
     phone = message.phone("from") or system.phone("customer")
     return Party(
-        phone=phone or phone_digits(before) or None, bsuid=named if named != current else None
+        phone=phone or lenient.phone_digits(before) or None,
+        bsuid=named if named != current else None,
     )
 
 
-def _new(system: Fields) -> Party:
+def _new(system: lenient.Fields) -> Party:
     written = _FROM_TO.search(system.text("body"))
     after = written.group(2).rstrip(".") if written else ""
-    phone = phone_digits(system.text("wa_id", "new_wa_id")) or phone_digits(after)
+    phone = lenient.phone_digits(system.text("wa_id", "new_wa_id")) or lenient.phone_digits(after)
     return Party(phone=phone or None, bsuid=_new_user_id(system) or bsuid_of(after) or None)
 
 
-def _new_user_id(system: Fields) -> str:
+def _new_user_id(system: lenient.Fields) -> str:
     return bsuid_of(
         system.get("user_id"), system.get("new_user_id"), system.at("user_id").get("current")
     )
@@ -323,7 +313,7 @@ def _new_user_id(system: Fields) -> str:
 
 def read_user_id_update(change: Change, update: Any) -> Event:
     """Return one member of ``user_id_update``: a person's old and new business-scoped id."""
-    found = Fields.of(update)
+    found = lenient.Fields.of(update)
     ids = found.at("user_id")
     current, previous = bsuid_of(ids.get("current")), bsuid_of(ids.get("previous"))
     party, details = party_of(
@@ -344,10 +334,14 @@ Readers = dict[str, Callable[[Change, Any], Event]]
 # The readers of what the lists of a field's change hold.
 _ECHOES: Readers = {"message_echoes": partial(read_message, echo=True)}
 _READERS: dict[str, Readers] = {
-    "messages": {"messages": read_message, "statuses": read_status, "errors": read_error},
+    "messages": {
+        "messages": read_message,
+        "statuses": notices.read_status,
+        "errors": notices.read_error,
+    },
     "smb_message_echoes": _ECHOES,
     "message_echoes": _ECHOES,
-    "calls": {"calls": read_call},
+    "calls": {"calls": notices.read_call},
     "user_id_update": {"user_id_update": read_user_id_update},
     "user_preferences": {"user_preferences": read_preference},
 }
