@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
-from django.db import connection
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
@@ -76,28 +75,6 @@ def memories_in_order(memories: QuerySet[Memory]) -> QuerySet[Memory]:
     The order is total: a page begins where the one before ended.
     """
     return memories.order_by("-pinned", "-created_at", "memory_id")
-
-
-def values_in_use(field: str, *, most: int = 50) -> list[str]:
-    """Return the first distinct values of an indexed text field of all memories.
-
-    It makes one step through the index for each value, whatever the number of memories.
-    """
-    column = connection.ops.quote_name(field)
-    table = connection.ops.quote_name(Memory._meta.db_table)
-    statement = f"""
-        WITH RECURSIVE found (value) AS (
-            (SELECT {column} FROM {table} ORDER BY {column} LIMIT 1)
-            UNION ALL
-            SELECT (SELECT {column} FROM {table} WHERE {column} > found.value
-                    ORDER BY {column} LIMIT 1)
-            FROM found WHERE found.value IS NOT NULL
-        )
-        SELECT value FROM found WHERE value <> '' LIMIT %s
-        """  # noqa: S608 names of our own
-    with connection.cursor() as cursor:
-        cursor.execute(statement, [most])
-        return [value for (value,) in cursor.fetchall()]
 
 
 def tags_in_use(*, newest: int = 1_000, most: int = 50) -> list[str]:

@@ -11,41 +11,47 @@ from urllib.parse import urlsplit
 import environ
 from django.utils.translation import gettext_lazy as _
 
-from memoryproject import environment, folders, settings_table
+from memoryproject.environment import (
+    OF_ENV_FILE,
+    Environment,
+    Note,
+    config_wins_over_env_file,
+    read_config_file,
+    read_env_file,
+    secret_from_file,
+)
+from memoryproject.folders import FILES, HOME
 from memoryproject.foundation.embedded_postgres import EmbeddedPostgres
 from memoryproject.foundation.rest_kit.config import (
     DRF_STANDARDIZED_ERRORS as DRF_STANDARDIZED_ERRORS,
     REST_FRAMEWORK as REST_FRAMEWORK,
     SPECTACULAR_SETTINGS as SPECTACULAR_SETTINGS,
 )
+from memoryproject.settings_table import OWN_SETTINGS
 
-BASE_DIR = folders.FILES
+BASE_DIR = FILES
 
 # --- the product's own: a setting for each row of settings_table.yaml ---------------------
 # The programs of a run inherit what it read in .env, so that all have the same.
-_environment = frozenset(os.environ).difference(
-    os.environ.get(environment.OF_ENV_FILE, "").split(",")
-)
-env = environment.Environment(values=os.environ)
-environment.read_env_file(folders.HOME / ".env", env.errors)
-MEMORY_CONFIG = env.read("MEMORY_CONFIG", settings_table.OWN_SETTINGS["MEMORY_CONFIG"])
+_environment = frozenset(os.environ).difference(os.environ.get(OF_ENV_FILE, "").split(","))
+env = Environment(values=os.environ)
+read_env_file(HOME / ".env", env.errors)
+MEMORY_CONFIG = env.read("MEMORY_CONFIG", OWN_SETTINGS["MEMORY_CONFIG"])
 if MEMORY_CONFIG:
-    env.config = environment.read_config_file(Path(MEMORY_CONFIG), env.notes)
+    env.config = read_config_file(Path(MEMORY_CONFIG), env.notes)
     if "MEMORY_CONFIG" in _environment:
-        environment.config_wins_over_env_file(os.environ, env.config, kept=_environment)
+        config_wins_over_env_file(os.environ, env.config, kept=_environment)
 if not env.is_set("ENABLE_MEMORY_SYSTEM"):
     env.notes.append(
-        environment.Note(
-            "WARNING", "ENABLE_MEMORY_SYSTEM is not set: the memory system is disabled."
-        )
+        Note("WARNING", "ENABLE_MEMORY_SYSTEM is not set: the memory system is disabled.")
     )
-_own = {name: env.read(name, setting) for name, setting in settings_table.OWN_SETTINGS.items()}
+_own = {name: env.read(name, setting) for name, setting in OWN_SETTINGS.items()}
 for _name in ("DATA_DIR", "LOG_DIR"):
     # A relative path starts where .env is.
-    _own[_name] = folders.HOME / Path(_own[_name]).expanduser()
-for _name, _setting in settings_table.OWN_SETTINGS.items():
+    _own[_name] = HOME / Path(_own[_name]).expanduser()
+for _name, _setting in OWN_SETTINGS.items():
     if _setting.file:
-        _own[_name] = _own[_name] or environment.secret_from_file(_own["DATA_DIR"] / _setting.file)
+        _own[_name] = _own[_name] or secret_from_file(_own["DATA_DIR"] / _setting.file)
 _base = urlsplit(_own["BASE_URL"])
 if _own["HTTPS_ONLY"] is None:
     # A proxy in front of the server terminates TLS.
@@ -56,7 +62,7 @@ vars().update(_own)
 CONFIG_ERRORS = env.errors
 CONFIG_NOTES = env.notes
 # The origin of each setting, shown to staff.
-CONFIG_ORIGINS = {name: env.origin(name, _environment) for name in settings_table.OWN_SETTINGS}
+CONFIG_ORIGINS = {name: env.origin(name, _environment) for name in OWN_SETTINGS}
 # How often a process looks for settings that were changed in the browser. None: never by itself.
 STORED_SETTINGS_SECONDS = 1.0
 
@@ -69,7 +75,7 @@ if _base.netloc:
     SPECTACULAR_SETTINGS["SERVERS"] = [{"url": _own["BASE_URL"]}]
 # Health checks come from the machine itself, whatever its name is for others.
 _hosts = [re.sub(r":[0-9]+$", "", _base.netloc), *_own["ALLOWED_HOSTS"]]
-_hosts += settings_table.OWN_SETTINGS["ALLOWED_HOSTS"].default
+_hosts += OWN_SETTINGS["ALLOWED_HOSTS"].default
 ALLOWED_HOSTS = list(dict.fromkeys(filter(None, _hosts)))
 if _own["EMAIL_URL"]:
     vars().update(environ.Env.email_url_config(_own["EMAIL_URL"]))

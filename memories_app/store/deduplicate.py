@@ -17,7 +17,6 @@ from memories_app.store import duplicate_lookup, memory_fields
 from memories_app.store.change import differs
 from memories_app.visibility import scope_of
 from memoryproject.foundation.audit.audit_events import Actor
-from memoryproject.foundation.bulk_rows import rows_add
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.staff_notices import Kind, notify
 from memoryproject.foundation.text.terms import IndexedText
@@ -257,7 +256,7 @@ class Storing:
     def _write(self) -> None:
         # Before the new ones: a scope may hold only one active memory of a fact.
         Memory.objects.bulk_update(self._changed.values(), CHANGED)
-        rows_add(list(self._created.values()))
+        Memory.objects.bulk_create(self._created.values())
         proposed = (one for one in self._created.values() if one.status == MemoryStatus.PROPOSED)
         # Without the chat: here it is a plain column, and may name none.
         notify(Kind.SUGGESTED, ((memory.pk, None) for memory in proposed))
@@ -265,7 +264,7 @@ class Storing:
         Memory.objects.bulk_update(linked, ["superseded_by"])
         merged = [self._changed[memory_id] for memory_id in self._before_merge]
         Memory.objects.bulk_update(merged, [*MERGED, "terms"])
-        rows_add(self._vectors)
+        MemoryEmbedding.objects.bulk_create(self._vectors)
         vectors_request(self._created.values())
         MemorySource.objects.bulk_create(self._tellings, ignore_conflicts=True)
         memory_fields.revisions_add(

@@ -234,6 +234,12 @@ def leases_sweep(kinds: Sequence[LeasedKind], *, now: datetime | None = None) ->
 # Locks of the database.
 
 
+def transaction_lock(key: int) -> None:
+    """Wait for and take a lock, which the caller's transaction holds until its end."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [key])
+
+
 @contextmanager
 def advisory_lock(key: int, busy: Exception | None = None) -> Iterator[None]:
     """Hold a lock across transactions, until the block ends.

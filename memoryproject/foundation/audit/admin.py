@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Iterable, Iterator
 from datetime import date, datetime, time, timedelta
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from django.contrib import admin, messages
 from django.contrib.admin.options import IncorrectLookupParameters
@@ -20,11 +20,14 @@ from django.utils.translation import gettext as _, gettext_lazy
 
 from memoryproject.foundation.admin_kit import list_csv, staff_admin, staff_pages
 from memoryproject.foundation.admin_kit.display import column, shown_json, shown_mark
-from memoryproject.foundation.admin_kit.list_filters import TypedFilter, value_filter
+from memoryproject.foundation.admin_kit.list_filters import (
+    TypedFilter,
+    used_value_filter,
+    value_filter,
+)
 from memoryproject.foundation.audit import audit_events, audit_logfile, chain, findings
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.audit.tasks import chain_state, verification_ask
-from memoryproject.foundation.replica import read_connection
 from memoryproject.foundation.text.uuids import uuid_or_none
 
 # The range that fits into the database, and a day more.
@@ -32,17 +35,11 @@ FIRST_YEAR, LAST_YEAR = 1970, 9000
 Events = QuerySet[AuditEvent]
 
 
-ACTION_FILTER = value_filter(
-    "action",
-    gettext_lazy("action"),
-    lambda _request: [(name, audit_events.action_shown(name)) for name in values_there("action")],
+ACTION_FILTER = used_value_filter(
+    AuditEvent, "action", gettext_lazy("action"), audit_events.action_shown, most=500
 )
-OBJECT_FILTER = value_filter(
-    "object_type",
-    gettext_lazy("object"),
-    lambda _request: [
-        (name, audit_events.object_shown(name)) for name in values_there("object_type") if name
-    ],
+OBJECT_FILTER = used_value_filter(
+    AuditEvent, "object_type", gettext_lazy("object"), audit_events.object_shown, most=500
 )
 ACTOR_KIND_FILTER = value_filter(
     "actor_kind", gettext_lazy("by whom"), audit_events.ACTOR_KINDS.items()
@@ -107,20 +104,6 @@ class PeriodFilter(TypedFilter):
 
 def _begins(day: date) -> datetime:
     return timezone.make_aware(datetime.combine(day, time.min))
-
-
-def values_there(column: Literal["action", "object_type"]) -> list[str]:
-    """Return each value once, by skipping through the index, however many rows each value has."""
-    query = (
-        "WITH RECURSIVE found AS ("  # noqa: S608 one of two names of ours
-        f" SELECT min({column}) AS value FROM audit_auditevent UNION ALL"
-        f" SELECT (SELECT min(event.{column}) FROM audit_auditevent event"
-        f" WHERE event.{column} > found.value) FROM found WHERE found.value IS NOT NULL)"
-        " SELECT value FROM found WHERE value IS NOT NULL ORDER BY value"
-    )
-    with read_connection().cursor() as cursor:
-        cursor.execute(query)
-        return [value for (value,) in cursor.fetchall()]
 
 
 # The list, the page of an event, and the exports.

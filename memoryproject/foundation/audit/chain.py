@@ -21,6 +21,7 @@ from memoryproject.foundation.audit.models import (
     AuditSealJob,
 )
 from memoryproject.foundation.errors.stored_errors import ErrorText
+from memoryproject.foundation.leases import transaction_lock
 
 logger = logging.getLogger(__name__)
 
@@ -52,8 +53,7 @@ BEGINNING = Place()
 
 def chain_lock() -> None:
     """Lock the chain until the caller's transaction ends: one process seals or prunes."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [CHAIN_LOCK])
+    transaction_lock(CHAIN_LOCK)
 
 
 def head_is_signed(head: AuditHead, key: str) -> bool:
