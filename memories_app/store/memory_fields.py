@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid4
 
+from django.db import connection
 from django.db.models import Max, QuerySet
 from django.utils import timezone
 
@@ -16,7 +17,6 @@ from memories_app.facts.validation import PROMISE, NewMemory, promise_completed,
 from memories_app.facts.validity import Validity, validity_of
 from memories_app.models import ALONE, Memory, MemoryEmbedding, MemoryRevision
 from memoryproject.foundation.audit.audit_events import Actor, Event, audit_record_many
-from memoryproject.foundation.leases import transaction_lock
 from memoryproject.foundation.outgoing_webhooks.deliveries import HookEvent, hooks_raise
 from memoryproject.foundation.outgoing_webhooks.models import EventType
 from memoryproject.foundation.text.terms import MAX_TERMS, IndexedText, index_text
@@ -147,8 +147,9 @@ def names_lock(names: Iterable[str]) -> None:
     They are always taken in one order, so that no deadlock occurs.
     """
     digests = {hashlib.blake2b(name.encode(), digest_size=8).digest() for name in names}
-    for key in sorted(int.from_bytes(each, "big", signed=True) for each in digests):
-        transaction_lock(key)
+    with connection.cursor() as cursor:
+        for key in sorted(int.from_bytes(each, "big", signed=True) for each in digests):
+            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [key])
 
 
 # The record of changes: audit events, revisions, and events for integrators.

@@ -67,7 +67,7 @@ def period_named(key: str, *, now: datetime) -> Period:
     if key == TODAY:
         return Period(key, tuple(_hours(today, zone)))
     days = [first + timedelta(days=number) for number in range(DAYS[key] + 1)]
-    return Period(key, tuple(_midnight(day, zone) for day in days))
+    return Period(key, tuple(midnight(day, zone) for day in days))
 
 
 def span_key(start: datetime, end: datetime) -> str:
@@ -98,7 +98,7 @@ def _written(moment: datetime) -> str:
     return moment.astimezone(zones.utc).strftime("%Y%m%dT%H%MZ")
 
 
-def _midnight(day: date, zone: tzinfo) -> datetime:
+def midnight(day: date, zone: tzinfo) -> datetime:
     """Return the time at which the day begins.
 
     If the clock jumps over midnight, it is the time of the jump.
@@ -108,7 +108,7 @@ def _midnight(day: date, zone: tzinfo) -> datetime:
 
 def _hours(day: date, zone: tzinfo) -> Iterator[datetime]:
     """Yield the beginnings of a day's hours and its end. A day has 23 to 25 hours."""
-    moment, end = _midnight(day, zone), _midnight(day + timedelta(days=1), zone)
+    moment, end = midnight(day, zone), midnight(day + timedelta(days=1), zone)
     while moment < end:
         yield moment
         moment += timedelta(hours=1)

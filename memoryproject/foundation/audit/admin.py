@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from datetime import date, datetime, time, timedelta
+from datetime import date, timedelta
 from typing import Any, ClassVar
 
 from django.contrib import admin, messages
@@ -18,13 +18,8 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _, gettext_lazy
 
-from memoryproject.foundation.admin_kit import list_csv, staff_admin, staff_pages
+from memoryproject.foundation.admin_kit import list_csv, list_filters, staff_admin, staff_pages
 from memoryproject.foundation.admin_kit.display import column, shown_json, shown_mark
-from memoryproject.foundation.admin_kit.list_filters import (
-    TypedFilter,
-    used_value_filter,
-    value_filter,
-)
 from memoryproject.foundation.audit import audit_events, audit_logfile, chain, findings
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.audit.tasks import chain_state, verification_ask
@@ -35,18 +30,18 @@ FIRST_YEAR, LAST_YEAR = 1970, 9000
 Events = QuerySet[AuditEvent]
 
 
-ACTION_FILTER = used_value_filter(
+ACTION_FILTER = list_filters.used_value_filter(
     AuditEvent, "action", gettext_lazy("action"), audit_events.action_shown, most=500
 )
-OBJECT_FILTER = used_value_filter(
+OBJECT_FILTER = list_filters.used_value_filter(
     AuditEvent, "object_type", gettext_lazy("object"), audit_events.object_shown, most=500
 )
-ACTOR_KIND_FILTER = value_filter(
+ACTOR_KIND_FILTER = list_filters.value_filter(
     "actor_kind", gettext_lazy("by whom"), audit_events.ACTOR_KINDS.items()
 )
 
 
-class ActorFilter(TypedFilter):
+class ActorFilter(list_filters.TypedFilter):
     """Filters by the actor's name. A person's pseudonym is also accepted."""
 
     title = gettext_lazy("name of who did it")
@@ -59,7 +54,7 @@ class ActorFilter(TypedFilter):
         return queryset.filter(actor=name) if name else queryset
 
 
-class PeriodFilter(TypedFilter):
+class PeriodFilter(list_filters.TypedFilter):
     """Filters from one day to another, both included, in the business's time zone."""
 
     title = gettext_lazy("when")
@@ -73,11 +68,11 @@ class PeriodFilter(TypedFilter):
     def queryset(self, request: HttpRequest, queryset: Events) -> Events:
         if self.problem():
             return queryset.none()
-        wanted = Q()
+        wanted, zone = Q(), timezone.get_current_timezone()
         if (first := self._day("from")) is not None:
-            wanted &= Q(at__gte=_begins(first))
+            wanted &= Q(at__gte=list_filters.midnight(first, zone))
         if (last := self._day("until")) is not None:
-            wanted &= Q(at__lt=_begins(last + timedelta(days=1)))
+            wanted &= Q(at__lt=list_filters.midnight(last + timedelta(days=1), zone))
         return queryset.filter(wanted)
 
     def _day(self, name: str) -> date | None:
@@ -100,10 +95,6 @@ class PeriodFilter(TypedFilter):
                 }
             )
         return found
-
-
-def _begins(day: date) -> datetime:
-    return timezone.make_aware(datetime.combine(day, time.min))
 
 
 # The list, the page of an event, and the exports.
