@@ -17,8 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cards_app.rules import phrases
-from cards_app.rules.session_data import Line
+from cards_app.rules import phrases, session_data
 from cards_app.rules.words import Sentence, is_question, split_sentences, split_words
 from memoryproject.foundation.text.characters import fold
 
@@ -150,7 +149,7 @@ class Found:
         return self.message.text[self.spoken.sentence.start :]
 
 
-def read_line(number: int, line: Line) -> ReadMessage:
+def read_line(number: int, line: session_data.Line) -> ReadMessage:
     languages = phrases.languages_of(fold(line.content[:2_000]))
     quoted = phrases.quoted_places(line.content)
     sentences: list[Spoken] = []

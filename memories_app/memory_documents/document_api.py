@@ -12,8 +12,7 @@ from rest_framework.exceptions import APIException, ErrorDetail, NotFound, Valid
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from memories_app.memory_document_format import strict_json
-from memories_app.memory_document_format.envelope import content_read
+from memories_app.memory_document_format import envelope, strict_json
 from memories_app.memory_document_format.names import CATEGORIES
 from memories_app.memory_documents import database_store, document_serializers
 from memories_app.memory_documents.store import CREATED, Kept, Key
@@ -166,7 +165,7 @@ class DocumentView(DocumentsApi):
             raise refuse("It holds a NUL character.", code="nul", attr="session_id")
         # No parser reads an empty body.
         body = request.data if isinstance(request.data, str) else ""
-        given = content_read(self.category(category), body)
+        given = envelope.content_read(self.category(category), body)
         saved = self.store().save(
             category=category,
             identifier=identifier,

@@ -19,8 +19,7 @@ from django.utils.translation import gettext as _, gettext_lazy
 from memories_app.errors import MemoryOperationError, no_vector_words
 from memories_app.models import DecisionReason, Memory, MemoryStatus
 from memories_app.review import decide_proposals, filters, memory_history, memory_rows, pending
-from memoryproject.foundation.admin_kit.list_csv import BoundedPaginator
-from memoryproject.foundation.admin_kit.staff_pages import staff_page
+from memoryproject.foundation.admin_kit import list_csv, staff_pages
 from memoryproject.foundation.admin_kit.undo import reverses, rows_kept, rows_of, undo_offer
 from memoryproject.foundation.audit.audit_events import staff_actor
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
@@ -151,7 +150,7 @@ class MemoryDecisions(memory_rows.MemoryRows):
         """
         about, text = typed or (None, "")
         found = Memory.objects.filter(status=MemoryStatus.PROPOSED).defer("terms", "likeness")
-        pages: Paginator[Any] = BoundedPaginator(
+        pages: Paginator[Any] = list_csv.BoundedPaginator(
             found.order_by("-created_at", "memory_id"), WAITING_AT_ONCE
         )
         page = pages.get_page(request.GET.get("p"))
@@ -181,7 +180,7 @@ class MemoryDecisions(memory_rows.MemoryRows):
             "keys": _TABLES["keys"].items(),
             **(self.also_waiting(request) if page.number == 1 else {}),
         }
-        return staff_page(
+        return staff_pages.staff_page(
             request,
             "admin/memories_app/memory/waiting.html",
             _("To review"),

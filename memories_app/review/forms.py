@@ -15,8 +15,7 @@ from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 from memories_app import errors
 from memories_app.facts.validation import FACT_TIMES, NewMemory, visibility_problems
 from memories_app.models import Memory
-from memories_app.store.change import memory_patch
-from memories_app.store.remember import memory_remember
+from memories_app.store import change, remember
 from memoryproject.foundation.admin_kit.stamped_form import StampedForm, digest_of
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
@@ -129,7 +128,7 @@ class ChangeForm(StampedForm, ServiceForm):
         if not self._wanted:
             self.instance = Memory.objects.get(pk=self.instance.pk)
             return
-        self.instance = memory_patch(
+        self.instance = change.memory_patch(
             memory_id=self.instance.pk,
             changes=self._wanted,
             actor=self.actor,
@@ -181,7 +180,7 @@ class AddForm(ServiceForm):
 
     def apply(self) -> None:
         given, chat_id = self.cleaned_data, self.cleaned_data["chat_id"]
-        remembered = memory_remember(
+        remembered = remember.memory_remember(
             NewMemory(
                 content=given["content"],
                 visibility=given["visibility"],

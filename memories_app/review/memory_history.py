@@ -24,8 +24,7 @@ from memories_app.models import (
     ProposalKind,
     ProposalState,
 )
-from memories_app.review import filters
-from memories_app.review.decide_proposals import contents_stamp
+from memories_app.review import decide_proposals, filters
 from memories_app.store.duplicate_lookup import alike_key
 from memories_app.vector_search import nearest_keys
 from memories_app.visibility import is_current
@@ -126,7 +125,7 @@ def similar_rows(memory: Memory) -> list[dict[str, Any]]:
             **vars(near),
             "address": memory_address(near.memory.pk),
             "shared": round(near.shared * 100),
-            "seen": contents_stamp([memory, near.memory]),
+            "seen": decide_proposals.contents_stamp([memory, near.memory]),
             "pieces": word_diff(near.memory.content, memory.content),
         }
         for near in similar_memories_find(memory)

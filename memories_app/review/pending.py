@@ -12,8 +12,7 @@ from django.utils.translation import gettext, gettext as _
 
 from memories_app.embedding_models.vectors import vector_due, vectors_request
 from memories_app.errors import MemoryStateError, MemoryValidationError
-from memories_app.facts.facts import likeness_of, speakers_in
-from memories_app.facts.validation import label_problems
+from memories_app.facts import facts, validation
 from memories_app.facts.validity import Validity
 from memories_app.models import Memory, MemoryStatus, MergeProposal, ProposalState, RevisionReason
 from memories_app.store import change
@@ -40,7 +39,7 @@ def memory_approve(
     with transaction.atomic():
         memory = _waiting(memory_id, seen)
         now = timezone.now()
-        likeness = likeness_of(memory.content)
+        likeness = facts.likeness_of(memory.content)
         known = KnownFacts.load(
             scopes=[memory.scope], likenesses=[likeness], fact_keys=[memory.fact_key]
         )
@@ -54,7 +53,7 @@ def memory_approve(
             )
             return same
         validity = Validity(memory.valid_from, memory.valid_until)
-        speakers = frozenset(speakers_in(memory.likeness))
+        speakers = frozenset(facts.speakers_in(memory.likeness))
         claim = Claim(likeness, memory.said_at, validity, chat_id=memory.chat_id, speakers=speakers)
         found = known.contradicted(memory.scope, claim, now)
         for older in (*found.replaced, *found.ending, *found.unsure):
@@ -108,7 +107,7 @@ def checked_text(content: str, embedder: Embedder) -> change.NewText:
 
     Raises MemoryValidationError, EmbedderError.
     """
-    if problems := label_problems(content=content):
+    if problems := validation.label_problems(content=content):
         raise MemoryValidationError(problems)
     return change.NewText.made(content, embedder)
 

@@ -19,8 +19,7 @@ from memories_app.errors import (
     MemoryValidationError,
     Problem,
 )
-from memories_app.facts import validation
-from memories_app.facts.facts import Likeness, fact_key, likeness_of
+from memories_app.facts import facts, validation
 from memories_app.models import Memory, MemoryStatus, RevisionReason
 from memories_app.store import duplicate_lookup, memory_fields
 from memories_app.visibility import scope_of
@@ -250,9 +249,9 @@ def refuse_duplicate(memory: Memory, *, scope: str, content: str) -> None:
     """
     if memory.status != MemoryStatus.ACTIVE:
         return
-    key, likeness = fact_key(content), likeness_of(content)
+    key, likeness = facts.fact_key(content), facts.likeness_of(content)
     if memory.stands_alone:
-        key, likeness = memory.fact_key, Likeness("", ())
+        key, likeness = memory.fact_key, facts.Likeness("", ())
     known = duplicate_lookup.KnownFacts.load(scopes=[scope], likenesses=[likeness], fact_keys=[key])
     for same in known.all_same(scope, key, likeness):
         if same.pk != memory.pk:

@@ -8,14 +8,13 @@ from uuid import UUID
 
 from django.utils import timezone
 
+from memories_app import errors, visibility
 from memories_app.embedding_models.vectors import vector_due, vectors_request
-from memories_app.errors import MemoryValidationError, Problem
 from memories_app.facts import facts, renewals, validation
 from memories_app.facts.validity import Validity
 from memories_app.models import Memory, MemoryEmbedding, MemorySource, MemoryStatus, RevisionReason
 from memories_app.store import duplicate_lookup, memory_fields
 from memories_app.store.change import differs
-from memories_app.visibility import scope_of
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.staff_notices import Kind, notify
@@ -45,7 +44,7 @@ class Prepared:
     def of(cls, new: validation.NewMemory, fact_key: str, vector: list[float] | None) -> "Prepared":
         return cls(
             new=new,
-            scope=scope_of(new.visibility, new.chat_id),
+            scope=visibility.scope_of(new.visibility, new.chat_id),
             fact_key=fact_key,
             likeness=memory_fields.likeness_to_compare(new),
             vector=vector,
@@ -223,7 +222,7 @@ class Storing:
         metadata = {**memory.metadata, **validation.storable_metadata(new.metadata)}
         problems = [*validation.tag_problems(tuple(tags)), *validation.metadata_problems(metadata)]
         if problems:
-            raise MemoryValidationError([Problem(*each, place) for each in problems])
+            raise errors.MemoryValidationError([errors.Problem(*each, place) for each in problems])
         wanted = {"tags": tags, "metadata": metadata}
         merged = tuple(name for name in wanted if differs(getattr(memory, name), wanted[name]))
         if merged and memory.pk not in self._created:

@@ -12,8 +12,8 @@ from uuid import UUID
 from django.db.models.expressions import RawSQL
 from django.utils import timezone
 
-from memories_app.facts import facts
-from memories_app.facts.renewals import may_end, may_renew, renews
+from memories_app import vector_search, visibility
+from memories_app.facts import facts, renewals
 from memories_app.facts.validation import NewMemory
 from memories_app.facts.validity import Validity
 from memories_app.models import (
@@ -26,8 +26,6 @@ from memories_app.models import (
     ProposalMemory,
     ProposalState,
 )
-from memories_app.vector_search import nearest_keys
-from memories_app.visibility import is_current
 from memoryproject.foundation.integrations.embedders.base import Calibration
 from memoryproject.foundation.process.narrowing import present
 
@@ -287,24 +285,24 @@ def renewed_by(
     and those whose end it may tell. ``calibration``: None if it doesn't say that its value is new.
     """
     others = Memory.objects.filter(
-        is_current(timezone.now()),
+        visibility.is_current(timezone.now()),
         visibility=memory.visibility,
         chat_id=memory.chat_id,
         status=MemoryStatus.ACTIVE,
         document__isnull=True,
         said_at__lte=memory.said_at,
     ).exclude(fact_key__startswith=ALONE)
-    near = nearest_keys(scope=others, model=model_id, vector=vector, limit=MAX_NEAR)
+    near = vector_search.nearest_keys(scope=others, model=model_id, vector=vector, limit=MAX_NEAR)
     rows = MemoryEmbedding.objects.filter(model=model_id, memory__in=near).select_related("memory")
     by_key = {row.memory_id: row for row in rows}
     found = Contradicted()
     for place, older in enumerate(by_key[key].memory for key in near if key in by_key):
         verdict = facts.Verdict.BESIDE
-        if calibration and renews(memory.content, older.content):
+        if calibration and renewals.renews(memory.content, older.content):
             verdict = facts.Verdict.REPLACES
-        elif may_end(memory.content, older.content):
+        elif renewals.may_end(memory.content, older.content):
             verdict = facts.Verdict.UNSURE
-        elif calibration and place == 0 and may_renew(memory.content, older.content):
+        elif calibration and place == 0 and renewals.may_renew(memory.content, older.content):
             cosine = sum(map(mul, vector, by_key[older.pk].vector))
             odds = math.exp(calibration.slope * (cosine - calibration.midpoint))
             verdict = facts.Verdict.UNSURE if odds / (1 + odds) >= MIN_PROBABILITY else verdict

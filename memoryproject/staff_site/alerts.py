@@ -23,8 +23,7 @@ from memoryproject.foundation.audit.models import AuditVerification
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS
 from memoryproject.foundation.outside_services import models
-from memoryproject.foundation.process.own_address import absolute_url
-from memoryproject.foundation.process.storage import free_bytes
+from memoryproject.foundation.process import own_address, storage
 from memoryproject.staff_site import server_state
 from memoryproject.staff_site.models import Alert
 from sessions_app.conversations.chat_queries import handovers_open
@@ -100,7 +99,7 @@ def _refused(service: str, setting: str) -> ErrorText:
 
 
 def _disk() -> Iterator[Condition]:
-    free = free_bytes(settings.DATA_DIR)
+    free = storage.free_bytes(settings.DATA_DIR)
     if free < LOW_DISK_BYTES:
         yield Condition("disk", ErrorText("alert_disk", free=free >> 20))
 
@@ -213,7 +212,7 @@ def notice_post(url: str, notice: Notice) -> None:
     """
     import httpx  # noqa: PLC0415 slow
 
-    address = absolute_url(reverse("admin:index"))
+    address = own_address.absolute_url(reverse("admin:index"))
     body = {
         "event": "alert.over" if notice.is_over else "alert.raised",
         "key": notice.key,
@@ -233,7 +232,7 @@ def notice_post(url: str, notice: Notice) -> None:
 def notice_mail(to: Sequence[str], notice: Notice) -> None:
     """Send an e-mail through the server of EMAIL_URL. Raises ChannelError."""
     subject = f"[WhatsApp memory] {notice.line}"
-    address = absolute_url(reverse("admin:index"))
+    address = own_address.absolute_url(reverse("admin:index"))
     body = f"{notice.line}\n\nSince {notice.since} (UTC).\n{address}\n".rstrip() + "\n"
     try:
         # A subject is one line of moderate length.

@@ -29,8 +29,7 @@ from django.utils import timezone, translation
 from django.utils.deprecation import MiddlewareMixin
 from django.utils.translation import gettext as _
 
-from memoryproject.foundation.process import storage, tracing
-from memoryproject.foundation.process.logfile import log_context
+from memoryproject.foundation.process import logfile, storage, tracing
 from memoryproject.foundation.replica import each_from_replica, from_replica
 from memoryproject.foundation.rest_kit.bodies import drain, may_be_slow
 from memoryproject.foundation.rest_kit.errors import error_response
@@ -192,7 +191,7 @@ class RequestIds:
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         sent = request.headers.get(REQUEST_ID, "")
         request_id = sent if _REQUEST_ID.fullmatch(sent) else uuid.uuid4().hex
-        with log_context(request=request_id):
+        with logfile.log_context(request=request_id):
             response = self._traced(request)
         response[REQUEST_ID] = request_id
         return response

@@ -13,8 +13,7 @@ from django.core.management.base import CommandError
 from django.db import DatabaseError, OperationalError
 from django.utils import timezone
 
-from memories_app.memory_document_format import strict_json
-from memories_app.memory_document_format.envelope import content_read, read_duration, stamp
+from memories_app.memory_document_format import envelope, strict_json
 from memories_app.memory_document_format.names import CATEGORIES, SUPERSEDED, Pattern
 from memories_app.memory_documents.database_store import DatabaseStore
 from memories_app.memory_documents.store import (
@@ -46,7 +45,7 @@ WRITING = ("save", "import")
 
 def _duration(text: str) -> timedelta:
     try:
-        return read_duration(text)
+        return envelope.read_duration(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 
@@ -114,7 +113,7 @@ class Command(DeclaredCommand):
 
     def _save(self, store: MemoryDocumentStore, options: dict[str, Any]) -> None:
         category = options["category"]
-        given = content_read(category, content_given(options["content"]))
+        given = envelope.content_read(category, content_given(options["content"]))
         session_id = options["session_id"]
         saved = store.save(
             category=category,
@@ -232,7 +231,7 @@ def content_given(option: str) -> bytes | str:
 
 def found_as_text(found: Found) -> str:
     key, about = found.key, found.about
-    return f"{stamp(about.changed)}  {key.category:<10}  {about.status:<10}  {key.name}"
+    return f"{envelope.stamp(about.changed)}  {key.category:<10}  {about.status:<10}  {key.name}"
 
 
 def found_as_dict(found: Found) -> dict[str, Any]:
@@ -240,8 +239,8 @@ def found_as_dict(found: Found) -> dict[str, Any]:
     return {
         **key_as_dict(found.key),
         "summary": about.summary,
-        "created": stamp(about.created),
-        "changed": stamp(about.changed),
+        "created": envelope.stamp(about.created),
+        "changed": envelope.stamp(about.changed),
         "status": about.status,
         "session_id": about.session_id,
     }

@@ -12,8 +12,7 @@ from django.db import IntegrityError, connection, transaction
 from django.db.models import QuerySet, TextField
 from django.db.models.functions import Cast
 
-from memoryproject.foundation.audit import audit_logfile
-from memoryproject.foundation.audit.audit_events import COMMAND_LINE, audit_record
+from memoryproject.foundation.audit import audit_events, audit_logfile
 from memoryproject.foundation.audit.models import (
     AuditCheckpoint,
     AuditEvent,
@@ -351,7 +350,7 @@ def audit_begin_anew(*, key: str, log_path: Path) -> int:
             AuditEvent.objects.filter(seq__isnull=False).update(seq=None, seal="")
             AuditCheckpoint.objects.all().delete()
         AuditHead.objects.all().delete()
-        audit_record("audit.begin_anew", COMMAND_LINE, "audit log")
+        audit_events.audit_record("audit.begin_anew", audit_events.COMMAND_LINE, "audit log")
         aside = log_set_aside(log_path=log_path, name="before-new-chain")
     logger.critical("The audit log's chain was begun anew (%s) Set aside: %s.", reason, aside)
     return audit_seal(key=key, log_path=log_path)

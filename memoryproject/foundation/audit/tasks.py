@@ -12,7 +12,7 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.utils import timezone
 
-from memoryproject.foundation.audit import chain
+from memoryproject.foundation.audit import chain, findings
 from memoryproject.foundation.audit.audit_events import (
     SYSTEM,
     Actor,
@@ -21,7 +21,6 @@ from memoryproject.foundation.audit.audit_events import (
     log_path,
 )
 from memoryproject.foundation.audit.audit_logfile import sign
-from memoryproject.foundation.audit.findings import AuditReport
 from memoryproject.foundation.audit.models import (
     AuditCheckpoint,
     AuditHead,
@@ -197,7 +196,7 @@ def verification_ask(*, asked_by: str, now: datetime) -> AuditVerification:
 
 def verification_run(
     *, verification_id: int, key: str, log_path: Path, now: Callable[[], datetime]
-) -> AuditReport | None:
+) -> findings.AuditReport | None:
     """Verify the log and store the report. Call it outside of a transaction.
 
     Returns None if another worker has the verification, or it was given up.
@@ -225,7 +224,7 @@ def verification_run(
     return report
 
 
-def verification_note(*, report: AuditReport, now: datetime) -> None:
+def verification_note(*, report: findings.AuditReport, now: datetime) -> None:
     """Store the report of the command."""
     AuditVerification.objects.create(
         asked_at=now,

@@ -27,8 +27,7 @@ from memoryproject.foundation.admin_kit.display import column
 from memoryproject.foundation.admin_kit.staff_admin import StaffAdmin
 from memoryproject.foundation.admin_kit.staff_pages import OwnPage, staff_page
 from memoryproject.foundation.audit.audit_events import staff_actor, staff_record
-from memoryproject.staff_site.accounts import groups
-from memoryproject.staff_site.accounts.second_factor import device_of, second_factor_remove
+from memoryproject.staff_site.accounts import groups, second_factor
 
 
 class PermissionList(UnfoldAdminCheckboxSelectMultipleWidget):  # type: ignore[misc]
@@ -209,7 +208,7 @@ class StaffUserAdmin(AuditedAdmin, UserAdmin, StaffAdmin):  # type: ignore[type-
         if user.pk == request.user.pk:
             return HttpResponseRedirect(reverse("admin:two_factor"))
         if request.method == "POST":
-            if second_factor_remove(user=user, actor=staff_actor(request)):
+            if second_factor.second_factor_remove(user=user, actor=staff_actor(request)):
                 messages.success(request, _("The second factor was reset."))
             return HttpResponseRedirect(reverse("admin:auth_user_change", args=[user.pk]))
         context = {"original": user}
@@ -247,7 +246,7 @@ class StaffUserAdmin(AuditedAdmin, UserAdmin, StaffAdmin):  # type: ignore[type-
 
     @admin.display(description=gettext_lazy("two-factor login"))
     def shown_second_factor(self, user: User) -> str:
-        if device_of(user) is None:
+        if second_factor.device_of(user) is None:
             return _("off")
         address = reverse("admin:auth_user_reset_second_factor", args=[user.pk])
         return format_html('{} · <a href="{}">{}</a>', _("on"), address, _("Reset it"))

@@ -15,8 +15,7 @@ from memories_app.review.consolidate import memories_propose_merges
 from memories_app.store import change, duplicate_lookup, remember
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.errors.stored_errors import ErrorText
-from memoryproject.foundation.outgoing_webhooks import models
-from memoryproject.foundation.outgoing_webhooks.deliveries import delivery_test
+from memoryproject.foundation.outgoing_webhooks import deliveries, models
 from memoryproject.foundation.process.jobs import PatientBroker
 from memoryproject.foundation.rest_kit.tokens import token_create, token_revoke
 from memoryproject.staff_site.demo import story_texts
@@ -140,7 +139,7 @@ def _integrations(story: Story) -> None:
         created_by="noa",
     )
     for hours, state, status in ((30, "delivered", 200), (6, "delivered", 200), (1, "failed", 500)):
-        delivery = delivery_test(endpoint_id=shop.pk)
+        delivery = deliveries.delivery_test(endpoint_id=shop.pk)
         at = story.now - timedelta(hours=hours)
         models.WebhookDelivery.objects.filter(pk=delivery.pk).update(
             state=models.DeliveryState(state),

@@ -23,10 +23,8 @@ from memoryproject.foundation.integrations.media_storage.storage_choice import (
     configured_media_storage,
 )
 from memoryproject.foundation.integrations.whatsapp import base as whatsapp, events
-from memoryproject.staff_site.demo import story_texts
-from memoryproject.staff_site.demo.staff_actions import perform
-from sessions_app.history.chat_memory import ChatMemoryService
-from sessions_app.history.strategies import SummarizationStrategy
+from memoryproject.staff_site.demo import staff_actions, story_texts
+from sessions_app.history import chat_memory, strategies
 from sessions_app.inbound.facade import IntakeRules, events_receive
 from sessions_app.limits.intake import UsageLimits
 from sessions_app.media.fetch import MediaDependencies, media_fetch, media_row_create
@@ -110,10 +108,10 @@ class Story:
             "green": StoryProvider("green", text_limit=20_000),
             "console": StoryProvider("console"),
         }
-        strategy = SummarizationStrategy(
+        strategy = strategies.SummarizationStrategy(
             summarizer=Summarizer(chat_model=self.model), summarize_every_n_messages=SUM_UP_EVERY
         )
-        memory = ChatMemoryService(
+        memory = chat_memory.ChatMemoryService(
             godfather=frozenset({story_texts.PEOPLE["owner"].whatsapp_chat}), strategy=strategy
         )
         files = {
@@ -164,7 +162,7 @@ class Story:
         for number, each in enumerate(all_of_it, start=1):
             with self.at(each.days, each.time):
                 if isinstance(each, story_texts.StaffAction):
-                    perform(each)
+                    staff_actions.perform(each)
                 else:
                     self._say(each)
                     if each.person == story_texts.PEOPLE["emma"]:

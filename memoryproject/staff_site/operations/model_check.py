@@ -18,7 +18,7 @@ import httpx2
 from django.conf import settings
 
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text, translate_error
-from memoryproject.foundation.integrations import openai_transcriber
+from memoryproject.foundation.integrations import openai_transcriber, retry
 from memoryproject.foundation.integrations.configured import (
     ModelServer,
     model_server,
@@ -28,7 +28,6 @@ from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from memoryproject.foundation.integrations.embedders.openai_embedder import OpenAIEmbedder
 from memoryproject.foundation.integrations.llm import base as llm, openai_api, openai_chat
 from memoryproject.foundation.integrations.llm.server_traits import traits_text
-from memoryproject.foundation.integrations.retry import AttemptFailed
 from memoryproject.foundation.outside_services.breaker import SharedTraits
 from memoryproject.foundation.outside_services.models import ServiceName
 
@@ -249,7 +248,7 @@ def _models_of(server: ModelServer) -> list[dict[str, Any]]:
     try:
         found = connection.call(lambda client: client.get("/models", cast_to=httpx2.Response))
         data = json.loads(found.content)
-    except (AttemptFailed, ValueError):
+    except (retry.AttemptFailed, ValueError):
         # Not each server has it.
         return []
     finally:

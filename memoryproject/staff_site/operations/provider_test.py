@@ -20,8 +20,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from memoryproject.foundation.admin_kit.staff_pages import staff_page, unstored
 from memoryproject.foundation.audit.audit_events import staff_record
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text, translate_error
-from memoryproject.foundation.integrations.whatsapp import base as whatsapp
-from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS, provider_states
+from memoryproject.foundation.integrations.whatsapp import base as whatsapp, registry
 from memoryproject.foundation.process.narrowing import instance
 from memoryproject.foundation.tables import read_table
 from memoryproject.foundation.text.phone_numbers import number_read
@@ -64,7 +63,7 @@ def provider_call(provider: str, number: str) -> Result:
     Without a number it queries the provider about our account. Errors are returned as text without
     secrets. Only the call runs in another thread: texts must be in the language of this thread.
     """
-    client = PROVIDERS[provider].connect(timeout=QUIET_SECONDS)
+    client = registry.PROVIDERS[provider].connect(timeout=QUIET_SECONDS)
 
     def send() -> whatsapp.SendResult:
         to = whatsapp.Recipient(f"{number}@c.us", phone=number)
@@ -102,7 +101,7 @@ def _failed(advice: Advice, words: str) -> Result:
 def _without_credentials(error: whatsapp.SendError) -> str:
     """Return the error's text without our credentials, which a server may repeat."""
     text = translate_error(error_text(error))
-    for record in PROVIDERS.values():
+    for record in registry.PROVIDERS.values():
         for secret in filter(
             None, whatsapp.keys_by_number(getattr(settings, record.key_setting)).values()
         ):
@@ -146,7 +145,7 @@ class TestForm(forms.Form):
     def __init__(self, *args: Any, sends: bool = True, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.sends = sends
-        there = [(each.name, each.title) for each in provider_states() if each.configured]
+        there = [(each.name, each.title) for each in registry.provider_states() if each.configured]
         instance(self.fields["provider"], forms.ChoiceField).choices = there
 
     def clean_number(self) -> str:
@@ -187,7 +186,7 @@ def provider_page(request: HttpRequest) -> HttpResponseBase:
             action = "provider.test" if sends else "provider.check"
             staff_record(request, action, "provider", provider)
             result, form = provider_call(provider, number), _fresh_form(provider)
-    context = {"providers": provider_states(), "form": form, "result": result}
+    context = {"providers": registry.provider_states(), "form": form, "result": result}
     return operations_page(
         request, "provider", title=_("Provider test"), context=context, status=status
     )

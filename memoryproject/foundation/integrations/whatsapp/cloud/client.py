@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
-from memoryproject.foundation.integrations.lenient import Fields
-from memoryproject.foundation.integrations.retry import retry_after
+from memoryproject.foundation.integrations import lenient, retry
 from memoryproject.foundation.integrations.whatsapp import downloading, posting
 from memoryproject.foundation.integrations.whatsapp.base import (
     Account,
@@ -268,11 +267,11 @@ class CloudProvider:
             raise SendError(ErrorText("send_no_id"), outcome_unknown=True)
         return SendResult(provider_message_id=wamid)
 
-    def _post(self, payload: dict[str, Any], line: _Line) -> Fields:
+    def _post(self, payload: dict[str, Any], line: _Line) -> lenient.Fields:
         return _answer(line.connection.post_json(f"{line.url}/messages", payload))
 
 
-def _answer(response: httpx.Response) -> Fields:
+def _answer(response: httpx.Response) -> lenient.Fields:
     if not response.is_success:
         raise error_of(response)
     return posting.answer_object(response)
@@ -319,7 +318,7 @@ def error_of(response: httpx.Response) -> SendError:
         outcome_unknown=policy.outcome_unknown,
         retry_after=None
         if policy.permanent
-        else retry_after(response.headers) or policy.retry_after,
+        else retry.retry_after(response.headers) or policy.retry_after,
         alert=policy.alert,
         code=code,
     )

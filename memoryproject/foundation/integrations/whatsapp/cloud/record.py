@@ -7,17 +7,16 @@ from typing import Any
 from django.conf import settings
 
 from memoryproject.foundation.integrations.whatsapp import base
-from memoryproject.foundation.integrations.whatsapp.cloud import parse
-from memoryproject.foundation.integrations.whatsapp.cloud.client import CloudProvider
+from memoryproject.foundation.integrations.whatsapp.cloud import client, parse
 from memoryproject.foundation.outside_services.guards import Guard, no_guard
 from memoryproject.foundation.outside_services.models import ServiceName
 
 
-def _connect(guard_of: Callable[[str], Guard] = no_guard, **how: Any) -> CloudProvider:
+def _connect(guard_of: Callable[[str], Guard] = no_guard, **how: Any) -> client.CloudProvider:
     first, *others = base.words_listed(settings.WHATSAPP_CLOUD_PHONE_NUMBER_ID) or [""]
     keys = base.keys_by_number(settings.WHATSAPP_CLOUD_ACCESS_TOKEN)
     common = keys.get("", "")
-    return CloudProvider(
+    return client.CloudProvider(
         api_url=settings.WHATSAPP_CLOUD_API_URL,
         phone_number_id=first,
         access_token=keys.get(first, common),
@@ -55,7 +54,7 @@ def _handshake(query: Mapping[str, str]) -> str:
 
 
 CLOUD = base.ProviderRecord(
-    name=CloudProvider.name,
+    name=client.CloudProvider.name,
     title="WhatsApp Cloud API",
     service=str(ServiceName.WHATSAPP_CLOUD),
     url_setting="WHATSAPP_CLOUD_API_URL",

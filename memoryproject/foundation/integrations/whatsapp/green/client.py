@@ -9,8 +9,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from memoryproject.foundation.errors.stored_errors import ErrorText
-from memoryproject.foundation.integrations.lenient import Fields
-from memoryproject.foundation.integrations.retry import retry_after
+from memoryproject.foundation.integrations import lenient, retry
 from memoryproject.foundation.integrations.whatsapp import base, downloading, posting
 from memoryproject.foundation.integrations.whatsapp.events import Media
 from memoryproject.foundation.integrations.whatsapp.green.content import real_text
@@ -157,13 +156,13 @@ class GreenProvider:
         state = answer.text("stateInstance")
         return base.Account(state == _AUTHORIZED, state, {"stateInstance": state} if state else {})
 
-    def _post(self, method: str, payload: dict[str, Any]) -> Fields:
+    def _post(self, method: str, payload: dict[str, Any]) -> lenient.Fields:
         return self._answer(self._connection.post_json(self._url(method), payload))
 
     def _url(self, method: str) -> str:
         return f"{self._base}/{method}/{self._token}"
 
-    def _answer(self, response: httpx.Response) -> Fields:
+    def _answer(self, response: httpx.Response) -> lenient.Fields:
         if not response.is_success:
             raise self._error_of(response)
         return posting.answer_object(response)
@@ -178,13 +177,13 @@ class GreenProvider:
             permanent=not limited and status < 500,
             outcome_unknown=status >= 500,
             # 50 requests a second are allowed, so a second later requests are accepted again.
-            retry_after=(retry_after(response.headers) or 1.0) if limited else None,
+            retry_after=(retry.retry_after(response.headers) or 1.0) if limited else None,
             alert=is_refused,
             code=status,
         )
 
 
-def _sent(answer: Fields) -> base.SendResult:
+def _sent(answer: lenient.Fields) -> base.SendResult:
     message_id = answer.text("idMessage")
     if not message_id:
         raise base.SendError(ErrorText("send_no_id"), outcome_unknown=True)
