@@ -17,7 +17,6 @@ from memoryproject.foundation.embedded_postgres.places import (
     explained,
     postgres_program,
 )
-from memoryproject.foundation.process.storage import file_replaced, folder_sync
 
 ROLE = "memory"
 _UNFINISHED = "postgres.new-"
@@ -76,7 +75,11 @@ def _build(places: Places, account: "ServerAccount") -> None:
         )
     with explained(f"put the new database in place as {places.cluster}"):
         unfinished.rename(places.cluster)
-        folder_sync(places.data_dir)
+        descriptor = os.open(places.data_dir, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def _initdb(
@@ -125,9 +128,16 @@ def _check(places: Places) -> None:
 
 
 def _ensure_password(path: Path) -> None:
-    if not path.exists():
-        with explained(f"write {path}"), file_replaced(path) as file:
-            file.write(secrets.token_urlsafe(32).encode())
+    if path.exists():
+        return
+    unfinished = path.with_name(f"{path.name}.new")
+    with explained(f"write {path}"):
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+        with open(os.open(unfinished, flags, PRIVATE_FILE), "w") as file:
+            file.write(secrets.token_urlsafe(32))
+            file.flush()
+            os.fsync(file.fileno())
+        unfinished.rename(path)
 
 
 # Make the folders of the embedded server private, and refuse folders that another user owns.
