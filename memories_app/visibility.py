@@ -77,10 +77,10 @@ def memories_in_order(memories: QuerySet[Memory]) -> QuerySet[Memory]:
     return memories.order_by("-pinned", "-created_at", "memory_id")
 
 
-def tags_in_use(*, newest: int = 1_000, most: int = 50) -> list[str]:
+def tags_in_use() -> list[str]:
     """Return the tags of the newest memories: reading all memories would take too long."""
-    rows = Memory.objects.order_by("-created_at").values_list("tags", flat=True)[:newest]
-    return sorted({tag for tags in rows for tag in tags})[:most]
+    rows = Memory.objects.order_by("-created_at").values_list("tags", flat=True)[:1_000]
+    return sorted({tag for tags in rows for tag in tags})[:50]
 
 
 def scope_of(visibility: str, chat_id: UUID | None) -> str:

@@ -41,14 +41,14 @@ def example(row: Mapping[str, Any]) -> OpenApiExample:
     )
 
 
-def header(name: str, description: str, *statuses: int, always: bool = True) -> OpenApiParameter:
+def header(name: str, description: str, *statuses: int) -> OpenApiParameter:
     """Return a header of the responses with these statuses."""
     return OpenApiParameter(
         name,
         str,
         OpenApiParameter.HEADER,
         description=description,
-        required=always,
+        required=True,
         response=list(statuses),
     )
 
