@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
-from django.db import connection
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
@@ -78,32 +77,10 @@ def memories_in_order(memories: QuerySet[Memory]) -> QuerySet[Memory]:
     return memories.order_by("-pinned", "-created_at", "memory_id")
 
 
-def values_in_use(field: str, *, most: int = 50) -> list[str]:
-    """Return the first distinct values of an indexed text field of all memories.
-
-    It makes one step through the index for each value, whatever the number of memories.
-    """
-    column = connection.ops.quote_name(field)
-    table = connection.ops.quote_name(Memory._meta.db_table)
-    statement = f"""
-        WITH RECURSIVE found (value) AS (
-            (SELECT {column} FROM {table} ORDER BY {column} LIMIT 1)
-            UNION ALL
-            SELECT (SELECT {column} FROM {table} WHERE {column} > found.value
-                    ORDER BY {column} LIMIT 1)
-            FROM found WHERE found.value IS NOT NULL
-        )
-        SELECT value FROM found WHERE value <> '' LIMIT %s
-        """  # noqa: S608 names of our own
-    with connection.cursor() as cursor:
-        cursor.execute(statement, [most])
-        return [value for (value,) in cursor.fetchall()]
-
-
-def tags_in_use(*, newest: int = 1_000, most: int = 50) -> list[str]:
+def tags_in_use() -> list[str]:
     """Return the tags of the newest memories: reading all memories would take too long."""
-    rows = Memory.objects.order_by("-created_at").values_list("tags", flat=True)[:newest]
-    return sorted({tag for tags in rows for tag in tags})[:most]
+    rows = Memory.objects.order_by("-created_at").values_list("tags", flat=True)[:1_000]
+    return sorted({tag for tags in rows for tag in tags})[:50]
 
 
 def scope_of(visibility: str, chat_id: UUID | None) -> str:

@@ -6,8 +6,7 @@ import io
 import os
 import sys
 
-from memoryproject import __version__
-from memoryproject.folders import IS_CLONE
+from memoryproject import __version__, folders
 
 # Where those commands are that work with a database that is prepared.
 PREPARED = (
@@ -45,7 +44,7 @@ def write_utf8() -> None:
 
 def become_server() -> None:
     """Replace this process's program by the one that starts everything."""
-    if not IS_CLONE:
+    if not folders.IS_CLONE:
         # A module of the same name in the current folder isn't ours (from Python 3.11 on).
         os.environ["PYTHONSAFEPATH"] = "1"
     os.execv(sys.executable, [sys.executable, "-m", "memoryproject.launch"])  # noqa: S606

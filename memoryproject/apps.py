@@ -8,15 +8,14 @@ from django.conf import settings
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 
-from memoryproject.foundation.process.logfile import log_context_set
-from memoryproject.foundation.process.tracing import use_tracer
+from memoryproject.foundation.process import logfile, tracing
 
 logger = logging.getLogger(__name__)
 
 
 def note_job(sender: object, task: dict[str, Any], **_: object) -> None:
     """Add the id of the job to the log's lines of this worker, until its next job."""
-    log_context_set(job=task["id"])
+    logfile.log_context_set(job=task["id"])
 
 
 def disable_jit(connection: BaseDatabaseWrapper, **_: object) -> None:
@@ -35,7 +34,7 @@ def trace(endpoint: str) -> None:
         return
     from memoryproject.foundation.process.traced_work import trace_work  # noqa: PLC0415 needs the apps
 
-    use_tracer(OtelTracer(endpoint=endpoint, service_name=settings.OTEL_SERVICE_NAME))
+    tracing.use_tracer(OtelTracer(endpoint=endpoint, service_name=settings.OTEL_SERVICE_NAME))
     trace_work()
 
 

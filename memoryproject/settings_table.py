@@ -6,8 +6,7 @@ are made from these rows; `make settings` writes the two files.
 
 from typing import Any, NamedTuple
 
-from memoryproject import environment
-from memoryproject.base_url import BaseUrl
+from memoryproject import base_url, environment
 from memoryproject.environment import Setting
 from memoryproject.foundation.tables import read_table
 
@@ -20,7 +19,7 @@ class SettingGroup(NamedTuple):
 
 
 def _setting(*, kind: str = "Setting", **row: Any) -> Setting:
-    kinds = {"BaseUrl": BaseUrl, **vars(environment)}
+    kinds = {"BaseUrl": base_url.BaseUrl, **vars(environment)}
     setting: Setting = kinds[kind](**row)
     return setting
 

@@ -14,8 +14,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from memoryproject.output import use_lossy_output
-from memoryproject.programs import ending_with_parent
+from memoryproject import output, programs
 
 READY_WITHIN_SECONDS = 90
 ASK_SECONDS = 5
@@ -34,7 +33,7 @@ class Child:
 
     def start(self, command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
         """Start a process. Ctrl-C, which reaches a whole session, doesn't reach it."""
-        command = ending_with_parent(signal.SIGTERM, command)
+        command = programs.ending_with_parent(signal.SIGTERM, command)
         self._process = None
         self._process = subprocess.Popen(command, start_new_session=True, **options)  # noqa: S603
         if self.is_stopped:
@@ -54,7 +53,7 @@ def main(conf: str, port: str, url: str, logs: str, data_dir: str, lock: str) ->
     ``url``: the address to print. ``data_dir``: the folder of the embedded PostgreSQL; empty
     without one. ``lock``: the descriptor of DATA_DIR's lock.
     """
-    use_lossy_output("launcher")
+    output.use_lossy_output("launcher")
     child = Child()
     try:
         return supervise(child, conf, int(port), url, logs, int(lock))

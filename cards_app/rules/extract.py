@@ -9,11 +9,9 @@ from dataclasses import dataclass, replace
 from datetime import date
 from enum import Enum
 
-from cards_app.rules.phrases import tells_decision, tells_todo
+from cards_app.rules import phrases, speakers, vocabulary
 from cards_app.rules.sentence_words import is_hebrew
 from cards_app.rules.session_data import URL, Line, one_line
-from cards_app.rules.speakers import NOT_PEOPLE, section_words
-from cards_app.rules.vocabulary import find_entities
 from cards_app.rules.words import (
     MAX_WORD_LENGTH,
     folded,
@@ -175,13 +173,13 @@ def find_entries(messages: Sequence[Said]) -> list[Entry]:
     numbers and names later.
     """
     lines = [each.line for each in messages]
-    found_names = find_entities(lines, most=None)
+    found_names = vocabulary.find_entities(lines, most=None)
     names = frozenset(word for name in found_names for word in split_words(name))
-    words = section_words(line.content for line in lines)
+    words = speakers.section_words(line.content for line in lines)
     found = []
     question: tuple[int, str, str] | None = None
     for place, line in ((each.place, each.line) for each in messages):
-        by = ASSISTANT_WORTH if line.role in NOT_PEOPLE else 1.0
+        by = ASSISTANT_WORTH if line.role in speakers.NOT_PEOPLE else 1.0
         sentences = _sentences(line.content)
         for number, text in enumerate(sentences):
             kind, shown = _kind(text), text
@@ -248,7 +246,7 @@ def choose_entries(entries: Iterable[Entry], *, longest: int) -> list[Entry]:
 
 def render_entries(entries: Sequence[Entry]) -> str:
     """Return the entries as text by sections, each in the order of the conversation."""
-    words = section_words(each.text for each in entries)
+    words = speakers.section_words(each.text for each in entries)
     rows = []
     for kind in Kind:
         of_kind = [each.bullet for each in entries if each.kind is kind]
@@ -263,7 +261,7 @@ def summary_text(entries: Sequence[Entry]) -> str:
     text = render_entries(entries)
     if not text or any(each.kind is Kind.WRITTEN for each in entries):
         return text
-    return f"({section_words(each.text for each in entries).excerpts})\n{text}"
+    return f"({speakers.section_words(each.text for each in entries).excerpts})\n{text}"
 
 
 def facts_of(text: str) -> set[str]:
@@ -296,9 +294,9 @@ def _sentences(content: str) -> list[str]:
 def _kind(sentence: str) -> Kind:
     if is_question(sentence):
         return Kind.QUESTION
-    if tells_decision(sentence):
+    if phrases.tells_decision(sentence):
         return Kind.DECISION
-    return Kind.TODO if tells_todo(sentence) else Kind.DETAIL
+    return Kind.TODO if phrases.tells_todo(sentence) else Kind.DETAIL
 
 
 def _worth(text: str, kind: Kind, names: frozenset[str]) -> float:

@@ -52,10 +52,6 @@ class Gazetteer:
 @lru_cache(maxsize=50_000)
 def key_of(name: str) -> str:
     """Return the form in which names are compared: folded, without endings of Russian cases."""
-    return _key_of(name)
-
-
-def _key_of(name: str) -> str:
     return " ".join(_key(word) for word in re.split("[ -]+", name))
 
 
@@ -104,5 +100,5 @@ def gazetteer() -> Gazetteer:
 def _by_key(names: Iterable[str]) -> dict[str, str]:
     by_key: dict[str, str] = {}
     for name in names:
-        by_key.setdefault(_key_of(name), name)
+        by_key.setdefault(key_of.__wrapped__(name), name)
     return by_key

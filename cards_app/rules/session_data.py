@@ -8,7 +8,19 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from cards_app.errors import SessionDataError
+
+class SessionDataError(ValueError):
+    """The session's data is invalid.
+
+    ``path`` is the place in the data, such as ``messages[2].role``; the text states what was
+    found there and what is expected.
+    """
+
+    def __init__(self, path: str, problem: str) -> None:
+        super().__init__(f"{path}: {problem}")
+        self.path = path
+        self.problem = problem
+
 
 MAX_SESSION_ID_LENGTH = 255
 MAX_ROLE_LENGTH = 32

@@ -17,16 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cards_app.rules.phrases import (
-    MAX_LENGTH,
-    NO_DECISION,
-    NO_TASK,
-    languages_of,
-    marks_of,
-    quoted_places,
-    words_said,
-)
-from cards_app.rules.session_data import Line
+from cards_app.rules import phrases, session_data
 from cards_app.rules.words import Sentence, is_question, split_sentences, split_words
 from memoryproject.foundation.text.characters import fold
 
@@ -158,15 +149,15 @@ class Found:
         return self.message.text[self.spoken.sentence.start :]
 
 
-def read_line(number: int, line: Line) -> ReadMessage:
-    languages = languages_of(fold(line.content[:2_000]))
-    quoted = quoted_places(line.content)
+def read_line(number: int, line: session_data.Line) -> ReadMessage:
+    languages = phrases.languages_of(fold(line.content[:2_000]))
+    quoted = phrases.quoted_places(line.content)
     sentences: list[Spoken] = []
     for sentence in split_sentences(line.content):
         end = sentence.start + len(sentence.text)
         inside = any(start <= sentence.start and end <= last for start, last in quoted)
-        says = not inside and bool(words_said(sentence.text))
-        marks = marks_of(sentence.text, languages) if says else frozenset[str]()
+        says = not inside and bool(phrases.words_said(sentence.text))
+        marks = phrases.marks_of(sentence.text, languages) if says else frozenset[str]()
         content, asks = _content(sentence.text), is_question(sentence.text)
         sentences.append(Spoken(sentence, marks, content, asks, says))
     return ReadMessage(number, line.role, line.content, tuple(sentences))
@@ -300,12 +291,12 @@ def excluded(kind: str, spoken: Spoken) -> bool:
     if not spoken.says:
         return True
     if kind == "decisions":
-        return spoken.asks or bool(spoken.marks & NO_DECISION)
+        return spoken.asks or bool(spoken.marks & phrases.NO_DECISION)
     asks_for_it = "requests" in spoken.marks
     # "I'll call if it breaks" is a promise, "If it breaks, we'll call" only a possibility.
     only_if = "hypothetical" in spoken.marks
     only_if |= "conditions" in spoken.marks and "promises" not in spoken.marks
-    return bool(spoken.marks & NO_TASK) or ((spoken.asks or only_if) and not asks_for_it)
+    return bool(spoken.marks & phrases.NO_TASK) or ((spoken.asks or only_if) and not asks_for_it)
 
 
 def features(
@@ -343,7 +334,7 @@ def _form(place: int, own: ReadMessage) -> Iterator[str]:
 
 
 def _length(text: str) -> str:
-    length = len(text[:MAX_LENGTH].split())
+    length = len(text[: phrases.MAX_LENGTH].split())
     return "short" if length <= SHORT else "medium" if length <= MEDIUM else "long"
 
 
@@ -354,7 +345,7 @@ def _around(spoken: Spoken, own: ReadMessage, other: ReadMessage | None) -> Iter
         return
     yield from other.marks & SEEN_AROUND
     # Options that can be chosen from, and what confirms in full, have figures.
-    yield f"{min(len(_NUMBER.findall(other.text[:MAX_LENGTH])), 2)} figures"
+    yield f"{min(len(_NUMBER.findall(other.text[: phrases.MAX_LENGTH])), 2)} figures"
     yield _length(other.text)
     if other.agrees:
         yield "begins to agree"

@@ -28,8 +28,7 @@ from memoryproject.foundation.integrations.embedders.base import (
     embed_awaited,
 )
 from memoryproject.foundation.integrations.retry import do_nothing
-from memoryproject.foundation.text.chunks import Passage, cut_text
-from memoryproject.foundation.text.terms import index_text
+from memoryproject.foundation.text import chunks, terms
 
 logger = logging.getLogger(__name__)
 
@@ -39,7 +38,7 @@ ROWS_AT_ONCE = 500
 
 
 # A passage, and the page on which it begins.
-Cut = tuple[Passage, int | None]
+Cut = tuple[chunks.Passage, int | None]
 
 
 def document_store(
@@ -74,7 +73,7 @@ def document_store(
                 raise
             return _fail(document, lease, error, folder)
         whole = "\n".join(section.text for section in found.sections)
-        cuts = _with_pages(found, cut_text(whole))
+        cuts = _with_pages(found, chunks.cut_text(whole))
         before_step()
         vectors, warnings = _vectors(cuts, embedder, lease)
         with transaction.atomic():
@@ -97,7 +96,7 @@ def _extracted(path: Path, extractor: sniffing.TextExtractor) -> sniffing.Extrac
         raise sniffing.DocumentError("missing") from None
 
 
-def _with_pages(found: sniffing.ExtractedText, passages: list[Passage]) -> list[Cut]:
+def _with_pages(found: sniffing.ExtractedText, passages: list[chunks.Passage]) -> list[Cut]:
     """Return the passages with the pages on which they begin."""
     starts: list[int] = []
     place = 0
@@ -145,7 +144,7 @@ def _insert(
 
 def _memory(document: SourceDocument, position: int, cut: Cut) -> Memory:
     content, page = cut[0].text, cut[1]
-    indexed = index_text(content)
+    indexed = terms.index_text(content)
     about = {"document": document.name}
     return Memory(
         content=content,

@@ -8,9 +8,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy
 
 from memories_app.models import EmbeddingModel, EmbeddingState, MemoryEmbedding
-from memoryproject.foundation.admin_kit.display import column, shown_mark
-from memoryproject.foundation.admin_kit.list_filters import value_filter
-from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin
+from memoryproject.foundation.admin_kit import display, list_filters, staff_admin
 from memoryproject.foundation.audit.audit_events import staff_edit_record
 
 # Short, for lists; the choices of the field explain them.
@@ -22,7 +20,7 @@ STATES = {
 
 
 @admin.register(EmbeddingModel)
-class EmbeddingModelAdmin(ReadOnlyAdmin):
+class EmbeddingModelAdmin(staff_admin.ReadOnlyAdmin):
     """The embedding models that made vectors here.
 
     Staff may correct the calibration. memories_reembed creates and switches models.
@@ -59,13 +57,13 @@ class EmbeddingModelAdmin(ReadOnlyAdmin):
     @admin.display(description=gettext_lazy("state"), ordering="state")
     def shown_state(self, model: EmbeddingModel) -> str:
         tone = "good" if model.state == EmbeddingState.ACTIVE else ""
-        return shown_mark(str(STATES.get(model.state, model.state)), tone)
+        return display.shown_mark(str(STATES.get(model.state, model.state)), tone)
 
-    vectors = column(gettext_lazy("vectors of memories"), lambda model: model.made or 0)
+    vectors = display.column(gettext_lazy("vectors of memories"), lambda model: model.made or 0)
 
 
 # The choices come from the few models, not from the vectors.
-MODEL_FILTER = value_filter(
+MODEL_FILTER = list_filters.value_filter(
     "model",
     gettext_lazy("model"),
     lambda _request: [(m, m) for m in EmbeddingModel.objects.values_list("model_id", flat=True)],
@@ -73,7 +71,7 @@ MODEL_FILTER = value_filter(
 
 
 @admin.register(MemoryEmbedding)
-class MemoryEmbeddingAdmin(ReadOnlyAdmin):
+class MemoryEmbeddingAdmin(staff_admin.ReadOnlyAdmin):
     list_display = ("memory", "model")
     list_filter = (MODEL_FILTER,)
     search_fields = ("=memory__memory_id",)

@@ -15,10 +15,9 @@ from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 
-from memories_app.facts import lexicon
+from memories_app.facts import lexicon, validity
 from memories_app.facts.fact_parser import NUMBER, TEMPORAL, TIME, Token, tokens_of
 from memories_app.facts.frames import RENEWING, Frame, frames_of
-from memories_app.facts.validity import MAX_STATEMENT, without_periods
 from memoryproject.foundation.text.characters import fold
 
 # Before the key of a subject, and of a speaker; "s" and "f" are before those of a text.
@@ -108,7 +107,7 @@ def likeness_of(content: str) -> Likeness:
     text = folded(content)
     tokens = tokens_of(text)
     sense = " ".join(token.text for token in _sense(tokens))
-    statement = without_periods(content)
+    statement = validity.without_periods(content)
     read = pivot(text if statement == content else folded(statement))
     if read != text:
         tokens = tokens_of(read)
@@ -226,7 +225,7 @@ _END = r"(?:(?<=\s[בלה])-?|(?!\w))"
 
 def pivot(folded_text: str) -> str:
     """Return a folded text with the small words in English; a long one as it is."""
-    if len(folded_text) > MAX_STATEMENT:
+    if len(folded_text) > validity.MAX_STATEMENT:
         return folded_text
     plain, renewed = _renewing().subn(" ", folded_text)
     folded_text = " ".join(["now", *plain.split()]) if renewed else folded_text

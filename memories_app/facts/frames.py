@@ -7,19 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass
 
-from memories_app.facts import lexicon
-from memories_app.facts.fact_parser import (
-    DATE,
-    NAME,
-    NUMBER,
-    RANGE,
-    TIME,
-    VALUES,
-    WEEKDAY,
-    WORD,
-    Token,
-    tokens_of,
-)
+from memories_app.facts import fact_parser, lexicon
 from memories_app.facts.validity import MAX_STATEMENT, names_day
 from memoryproject.foundation.text.tokenizer import stem
 
@@ -113,7 +101,7 @@ def _says_the_same(one: str, other: str) -> bool:
 
 def frames_of(
     folded_text: str,
-    read_tokens: Sequence[Token],
+    read_tokens: Sequence[fact_parser.Token],
     hashed: Callable[[str], str],
     capitals: Set[str] | None = None,
 ) -> Iterator[Frame]:
@@ -125,7 +113,9 @@ def frames_of(
     text = _COLON.sub(" is", _BECAME.sub(" is ", folded_text), count=1)
     same = text == folded_text
     tokens = [
-        token for token in (read_tokens if same else tokens_of(text)) if token.text not in _LEFT_OUT
+        token
+        for token in (read_tokens if same else fact_parser.tokens_of(text))
+        if token.text not in _LEFT_OUT
     ]
     words = {token.text for token in tokens}
     if not 2 <= len(tokens) <= MAX_TOKENS or words & lexicon.NOT_PLAIN:
@@ -155,10 +145,12 @@ def _is_named(values: Sequence[str], capitals: Set[str] | None) -> bool | None:
     return None if capitals is None else not capitals.isdisjoint(values)
 
 
-def _value_frame(tokens: list[Token]) -> tuple[str, tuple[str, ...]] | None:
+def _value_frame(tokens: list[fact_parser.Token]) -> tuple[str, tuple[str, ...]] | None:
     """Return the frame of a statement such as "TestCorp owes me □ from invoice INV-001"."""
     slots = _slots(tokens)
-    if not slots or not any(token.kind in (WORD, NAME) for token in tokens[: min(slots)]):
+    if not slots or not any(
+        token.kind in (fact_parser.WORD, fact_parser.NAME) for token in tokens[: min(slots)]
+    ):
         return None
     frame = []
     for place, token in enumerate(tokens):
@@ -171,11 +163,11 @@ def _value_frame(tokens: list[Token]) -> tuple[str, tuple[str, ...]] | None:
     return " ".join(frame), tuple(tokens[place].text for place in sorted(slots))
 
 
-def _slots(tokens: list[Token]) -> set[int]:
+def _slots(tokens: list[fact_parser.Token]) -> set[int]:
     """Return the places of the values that directly follow a word that takes a value."""
     slots = set()
     for place, token in enumerate(tokens):
-        if token.kind != WORD or token.text not in _TAKES_A_VALUE:
+        if token.kind != fact_parser.WORD or token.text not in _TAKES_A_VALUE:
             continue
         said_later = any(later.text in lexicon.COPULAS for later in tokens[place + 2 :])
         if token.text in lexicon.ATTRIBUTES and said_later:
@@ -189,21 +181,25 @@ def _slots(tokens: list[Token]) -> set[int]:
     return slots
 
 
-def _may_follow(word: str, value: Token) -> bool:
-    if value.kind not in VALUES:
+def _may_follow(word: str, value: fact_parser.Token) -> bool:
+    if value.kind not in fact_parser.VALUES:
         return False
-    if value.kind in (WEEKDAY, DATE):
+    if value.kind in (fact_parser.WEEKDAY, fact_parser.DATE):
         return word in _MAY_BE_ON_A_DAY
     if word in lexicon.NUMBERED:
         return False
-    return value.kind in (TIME, RANGE) or not _is_naming(value)
+    return value.kind in (fact_parser.TIME, fact_parser.RANGE) or not _is_naming(value)
 
 
-def _is_naming(value: Token) -> bool:
-    return value.kind == NUMBER and value.text.isdigit() and len(value.text) >= NAMING_DIGITS
+def _is_naming(value: fact_parser.Token) -> bool:
+    return (
+        value.kind == fact_parser.NUMBER
+        and value.text.isdigit()
+        and len(value.text) >= NAMING_DIGITS
+    )
 
 
-def _negation_frame(tokens: list[Token]) -> tuple[str, tuple[str, ...]] | None:
+def _negation_frame(tokens: list[fact_parser.Token]) -> tuple[str, tuple[str, ...]] | None:
     """Return the frame of a statement such as "Dana (doesn't) like sushi"."""
     if any(token.text in lexicon.NO_FLIP for token in tokens):
         return None
@@ -222,13 +218,13 @@ def _negation_frame(tokens: list[Token]) -> tuple[str, tuple[str, ...]] | None:
             flips += 1
             frame.append(stem(lexicon.ANTONYMS[text]))
         elif text not in _NOT_IN_NEGATIONS:
-            frame.append(stem(text) if token.kind == WORD else text)
+            frame.append(stem(text) if token.kind == fact_parser.WORD else text)
     if flips > 1 or len(frame) < 2:
         return None
     return " ".join(frame), ("no" if flips else "yes",)
 
 
-def _attribute_frame(tokens: list[Token]) -> tuple[str, tuple[str, ...]] | None:
+def _attribute_frame(tokens: list[fact_parser.Token]) -> tuple[str, tuple[str, ...]] | None:
     """Return the frame of a statement such as "The CEO of TestCorp is □"."""
     copulas = [place for place, token in enumerate(tokens) if token.text in lexicon.COPULAS]
     if len(copulas) != 1 or any(token.text in lexicon.NEGATIONS for token in tokens):
@@ -357,7 +353,7 @@ def attributes_of(pivot_text: str) -> Iterator[tuple[str, tuple[str, ...], bool]
             # A woman's role is the same one.
             of = re.sub(r"(?<=[א-ת]{3})ת(?!\w)", "", of)
         of = " ".join(_WORD.findall(_ARTICLE.sub("", of.strip())))
-        values = tuple(token.text for token in tokens_of(found["value"].rstrip("h")))
+        values = tuple(token.text for token in fact_parser.tokens_of(found["value"].rstrip("h")))
         if name == "we are at":
             # The number of a house is no amount, with the rest behind it.
             values = tuple(sorted(values, key=str.isdigit))

@@ -5,11 +5,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-from memories_app.facts import lexicon
+from memories_app.facts import facts, lexicon
 from memories_app.facts.fact_parser import WORD, tokens_of
-from memories_app.facts.facts import folded
-from memoryproject.foundation.text.tokenizer import stem
-from memoryproject.foundation.text.word_lists import ENGLISH, HEBREW
+from memoryproject.foundation.text import tokenizer, word_lists
 
 SAME, GONE, NEW = "same", "gone", "new"
 
@@ -66,7 +64,7 @@ def _compared(before: Sequence[str], after: Sequence[str]) -> Iterator[Piece]:
 
 # Measure how much two texts have in common, so that people can decide whether to merge them.
 
-_GRAMMAR = ENGLISH.function | HEBREW.function
+_GRAMMAR = word_lists.ENGLISH.function | word_lists.HEBREW.function
 
 
 @dataclass(frozen=True)
@@ -94,11 +92,11 @@ class Shape:
 
 def shape_of(content: str) -> Shape:
     """Return the shape of a text, for comparing it with others."""
-    tokens = tokens_of(folded(content))
+    tokens = tokens_of(facts.folded(content))
     words = {token.text for token in tokens}
     return Shape(
         words=frozenset(
-            stem(token.text)
+            tokenizer.stem(token.text)
             for token in tokens
             if token.kind == WORD and token.text not in _GRAMMAR
         ),

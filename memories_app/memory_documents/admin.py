@@ -14,10 +14,7 @@ from django.utils.translation import gettext as _, gettext_lazy, ngettext
 from memories_app.memory_document_format.names import ACCEPTED, DEPRECATED, STATUSES, SUPERSEDED
 from memories_app.memory_documents.document_rows import documents_remove, envelope_of
 from memories_app.models import MemoryDocument
-from memoryproject.foundation.admin_kit import display
-from memoryproject.foundation.admin_kit.list_filters import choice_filter, value_filter
-from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin, sections
-from memoryproject.foundation.admin_kit.staff_pages import confirmation, is_confirmed
+from memoryproject.foundation.admin_kit import display, list_filters, staff_admin, staff_pages
 from memoryproject.foundation.audit.audit_events import staff_actor
 
 SHOWN_VERSIONS = 20
@@ -31,7 +28,7 @@ STATUS_LABELS = {
 }
 
 
-ARCHIVED_FILTER = choice_filter(
+ARCHIVED_FILTER = list_filters.choice_filter(
     "archived",
     gettext_lazy("archive"),
     {
@@ -41,7 +38,7 @@ ARCHIVED_FILTER = choice_filter(
     },
 )
 # Of decisions: a handoff's percentage would be no useful choice.
-DECISION_FILTER = value_filter(
+DECISION_FILTER = list_filters.value_filter(
     "decision",
     gettext_lazy("decision"),
     [(status, STATUS_LABELS.get(status, status)) for status in STATUSES],
@@ -50,12 +47,12 @@ DECISION_FILTER = value_filter(
 
 
 @admin.register(MemoryDocument)
-class MemoryDocumentAdmin(ReadOnlyAdmin):
+class MemoryDocumentAdmin(staff_admin.ReadOnlyAdmin):
     list_display = ("name", "category", "shown_state", "version", "changed", "archived_at")
     list_filter = ("category", ARCHIVED_FILTER, DECISION_FILTER, "changed")
     search_fields = ("name", "summary", "session_id", "id")
     actions = ("remove_selected",)
-    fieldsets = sections(
+    fieldsets = staff_admin.sections(
         (None, "category name shown_state shown_content"),
         (gettext_lazy("Envelope"), "summary created changed session_id archived_at"),
         (gettext_lazy("History"), "shown_versions"),
@@ -104,13 +101,13 @@ class MemoryDocumentAdmin(ReadOnlyAdmin):
     ) -> HttpResponse | None:
         """Ask for confirmation before removing."""
         chosen = list(queryset.values_list("pk", flat=True))
-        if not is_confirmed(request):
+        if not staff_pages.is_confirmed(request):
             consequence = ngettext(
                 "%(count)d memory document will be removed with all versions.",
                 "%(count)d memory documents will be removed with all versions.",
                 len(chosen),
             )
-            return confirmation(
+            return staff_pages.confirmation(
                 request,
                 queryset,
                 chosen=chosen,

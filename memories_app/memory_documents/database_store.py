@@ -11,35 +11,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from memories_app.memory_document_format.names import numbers_of
-from memories_app.memory_documents.document_rows import (
-    BY_NAME,
-    categories_lock,
-    documents_remove_older,
-    event_of,
-    kept_of,
-    key_of,
-    new_row,
-    new_version,
-    newest_versions,
-    row_archive,
-    row_update,
-    rows_in,
-)
-from memories_app.memory_documents.store import (
-    PLACES,
-    UPDATED,
-    Broken,
-    Filter,
-    Found,
-    Kept,
-    Key,
-    MemoryDocumentStore,
-    Progress,
-    Put,
-    Removed,
-    no_progress,
-    put_outcome,
-)
+from memories_app.memory_documents import document_rows, store
 from memories_app.models import MemoryDocument, MemoryDocumentVersion
 from memoryproject.foundation.audit.audit_events import (
     Actor,
@@ -51,7 +23,7 @@ from memoryproject.foundation.audit.audit_events import (
 AT_ONCE = 100
 
 
-class DatabaseStore(MemoryDocumentStore):
+class DatabaseStore(store.MemoryDocumentStore):
     """See MemoryDocumentStore. ``actor`` is recorded in the audit log."""
 
     def __init__(self, *, actor: Actor, now: Callable[[], datetime] = timezone.now) -> None:
@@ -69,14 +41,16 @@ class DatabaseStore(MemoryDocumentStore):
             raise key.not_found()
         return row.pk
 
-    def find(self, wanted: Filter) -> Iterator[Found | Broken]:
+    def find(self, wanted: store.Filter) -> Iterator[store.Found | store.Broken]:
         for category in wanted.categories:
-            rows = rows_in(category, archived=wanted.archived).order_by(BY_NAME)
+            rows = document_rows.rows_in(category, archived=wanted.archived).order_by(
+                document_rows.BY_NAME
+            )
             if wanted.since is not None:
                 rows = rows.filter(changed__gte=wanted.since)
             for row in rows.iterator(chunk_size=AT_ONCE):
                 if wanted.fits_name(category, row.name):
-                    yield Found(key_of(row), row)
+                    yield store.Found(document_rows.key_of(row), row)
 
     def cleanup(
         self,
@@ -84,33 +58,39 @@ class DatabaseStore(MemoryDocumentStore):
         category: str,
         older_than: timedelta,
         dry_run: bool = False,
-        progress: Progress = no_progress,
-    ) -> Removed:
+        progress: store.Progress = store.no_progress,
+    ) -> store.Removed:
         before = self._now() - older_than
         if dry_run:
-            due = rows_in(category).filter(changed__lt=before).order_by(BY_NAME)
-            return Removed(tuple(due.values_list("name", flat=True)))
-        names = documents_remove_older(category=category, before=before, actor=self._actor)
-        return Removed(tuple(names))
+            due = (
+                document_rows.rows_in(category)
+                .filter(changed__lt=before)
+                .order_by(document_rows.BY_NAME)
+            )
+            return store.Removed(tuple(due.values_list("name", flat=True)))
+        names = document_rows.documents_remove_older(
+            category=category, before=before, actor=self._actor
+        )
+        return store.Removed(tuple(names))
 
     def count(self) -> int:
         return MemoryDocument.objects.count()
 
-    def walk(self) -> Iterator[Kept | Broken]:
+    def walk(self) -> Iterator[store.Kept | store.Broken]:
         """Yield all documents. The audit log records it before the first one is returned."""
         with transaction.atomic():
             audit_record("export", self._actor, "memory_documents", documents=self.count())
-        for category, archived in PLACES:
-            versions = newest_versions().filter(
+        for category, archived in store.PLACES:
+            versions = document_rows.newest_versions().filter(
                 document__category=category, document__archived_at__isnull=not archived
             )
             for version in versions.order_by("document__name").iterator(chunk_size=AT_ONCE):
-                yield kept_of(version)
+                yield document_rows.kept_of(version)
 
-    def put(self, documents: Sequence[Kept], *, replace: bool = False) -> list[Put]:
+    def put(self, documents: Sequence[store.Kept], *, replace: bool = False) -> list[store.Put]:
         """Store all documents or none. The number of queries doesn't grow with new documents."""
         with transaction.atomic():
-            categories_lock(document.key.category for document in documents)
+            document_rows.categories_lock(document.key.category for document in documents)
             putting = _Putting(documents, replace=replace, actor=self._actor, now=self._now())
             outcomes = [putting.put(document) for document in documents]
             putting.write()
@@ -119,51 +99,51 @@ class DatabaseStore(MemoryDocumentStore):
     @contextmanager
     def _writing(self, category: str) -> Iterator[None]:
         with transaction.atomic():
-            categories_lock([category])
+            document_rows.categories_lock([category])
             yield
 
-    def _names_like(self, key: Key) -> Iterable[str]:
-        rows = rows_in(key.category, archived=key.archived)
+    def _names_like(self, key: store.Key) -> Iterable[str]:
+        rows = document_rows.rows_in(key.category, archived=key.archived)
         named = rows.filter(Q(identifier=key.name) | Q(name=key.name))
         return named.values_list("name", flat=True)
 
-    def _read(self, key: Key) -> Kept:
+    def _read(self, key: store.Key) -> store.Kept:
         # One query for both: the document may be saved or removed at the same time.
-        version = newest_versions().filter(document__in=_rows_at(key)).first()
+        version = document_rows.newest_versions().filter(document__in=_rows_at(key)).first()
         if version is None:
             raise key.not_found()
-        return kept_of(version)
+        return document_rows.kept_of(version)
 
-    def _write(self, document: Kept, *, is_new: bool, now: datetime) -> None:
+    def _write(self, document: store.Kept, *, is_new: bool, now: datetime) -> None:
         envelope = document.envelope
         if is_new:
-            row = new_row(document, now=now)
+            row = document_rows.new_row(document, now=now)
             row.save(force_insert=True)
-            new_version(row, envelope, actor=self._actor, now=now).save()
+            document_rows.new_version(row, envelope, actor=self._actor, now=now).save()
         else:
             row = _rows_at(document.key).get()
-            row_update(row, envelope, actor=self._actor, now=now)
+            document_rows.row_update(row, envelope, actor=self._actor, now=now)
         self._record("save", row, sha256=envelope.sha256, version=row.version)
 
-    def _archive(self, key: Key) -> Key:
+    def _archive(self, key: store.Key) -> store.Key:
         row = _rows_at(key).get()
-        row_archive(row, now=self._now())
+        document_rows.row_archive(row, now=self._now())
         self._record("archive", row)
-        return key_of(row)
+        return document_rows.key_of(row)
 
     def _record(self, action: str, row: MemoryDocument, **details: Any) -> None:
-        audit_record_many(events=[event_of(action, row, self._actor, **details)])
+        audit_record_many(events=[document_rows.event_of(action, row, self._actor, **details)])
 
 
-def _rows_at(key: Key) -> Any:
-    return rows_in(key.category, archived=key.archived).filter(name=key.name)
+def _rows_at(key: store.Key) -> Any:
+    return document_rows.rows_in(key.category, archived=key.archived).filter(name=key.name)
 
 
 class _Putting:
     """Documents that are stored at once, each at its own place."""
 
     def __init__(
-        self, documents: Sequence[Kept], *, replace: bool, actor: Actor, now: datetime
+        self, documents: Sequence[store.Kept], *, replace: bool, actor: Actor, now: datetime
     ) -> None:
         self._replace = replace
         self._actor = actor
@@ -171,14 +151,14 @@ class _Putting:
         # The row and the hash of each document that has its place.
         self._there = _found(documents)
         self._archived = _archived_alike(documents)
-        self._new: list[tuple[MemoryDocument, Kept]] = []
+        self._new: list[tuple[MemoryDocument, store.Kept]] = []
         self._events: list[Event] = []
 
-    def put(self, document: Kept) -> Put:
+    def put(self, document: store.Kept) -> store.Put:
         key, sha256 = document.key, document.envelope.sha256
         row, hash_there = self._there.get(key, (None, None))
         alike = self._archived.get((key.category, sha256), [])
-        put = put_outcome(
+        put = store.put_outcome(
             document,
             hash_there,
             # A document that was just stored under the same name isn't replaced.
@@ -188,25 +168,27 @@ class _Putting:
         if not put.is_written:
             return put
         if row is None:
-            row = new_row(document, now=self._now)
+            row = document_rows.new_row(document, now=self._now)
             self._new.append((row, document))
-        elif put.outcome == UPDATED:
-            row_update(row, document.envelope, actor=self._actor, now=self._now)
+        elif put.outcome == store.UPDATED:
+            document_rows.row_update(row, document.envelope, actor=self._actor, now=self._now)
         self._there[key] = (row, sha256)
-        event = event_of("import", row, self._actor, sha256=sha256, version=row.version)
+        event = document_rows.event_of(
+            "import", row, self._actor, sha256=sha256, version=row.version
+        )
         self._events.append(event)
         return put
 
     def write(self) -> None:
         MemoryDocument.objects.bulk_create(row for row, _ in self._new)
         MemoryDocumentVersion.objects.bulk_create(
-            new_version(row, document.envelope, actor=self._actor, now=self._now)
+            document_rows.new_version(row, document.envelope, actor=self._actor, now=self._now)
             for row, document in self._new
         )
         audit_record_many(events=self._events)
 
 
-def _found(documents: Sequence[Kept]) -> dict[Key, tuple[MemoryDocument, str]]:
+def _found(documents: Sequence[store.Kept]) -> dict[store.Key, tuple[MemoryDocument, str]]:
     """Return the documents that already exist at these places."""
     names: dict[str, list[str]] = {}
     for document in documents:
@@ -214,13 +196,13 @@ def _found(documents: Sequence[Kept]) -> dict[Key, tuple[MemoryDocument, str]]:
     wanted = Q(pk__in=[])
     for category, some in names.items():
         wanted |= Q(document__category=category, document__name__in=some)
-    versions = newest_versions().filter(wanted).defer("body")
-    return {key_of(each.document): (each.document, each.sha256) for each in versions}
+    versions = document_rows.newest_versions().filter(wanted).defer("body")
+    return {document_rows.key_of(each.document): (each.document, each.sha256) for each in versions}
 
 
-def _archived_alike(documents: Sequence[Kept]) -> dict[tuple[str, str], list[str]]:
+def _archived_alike(documents: Sequence[store.Kept]) -> dict[tuple[str, str], list[str]]:
     """Return the names of archived documents with one of these texts, by category and hash."""
-    versions = newest_versions().filter(
+    versions = document_rows.newest_versions().filter(
         sha256__in=[document.envelope.sha256 for document in documents],
         document__archived_at__isnull=False,
     )

@@ -12,47 +12,14 @@ from rest_framework.exceptions import APIException, ErrorDetail, NotFound, Valid
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from memories_app.memory_document_format.envelope import content_read
+from memories_app.memory_document_format import envelope, strict_json
 from memories_app.memory_document_format.names import CATEGORIES
-from memories_app.memory_document_format.strict_json import (
-    MemoryDocumentInvalidError,
-    MemoryDocumentNameError,
-    MemoryDocumentNotFoundError,
-)
-from memories_app.memory_documents.database_store import DatabaseStore
-from memories_app.memory_documents.document_serializers import (
-    ArchivedDocumentSerializer,
-    CleanupSerializer,
-    DocumentFilters,
-    MemoryDocumentEntrySerializer,
-    MemoryDocumentSerializer,
-    RemovedDocumentsSerializer,
-)
+from memories_app.memory_documents import database_store, document_serializers
 from memories_app.memory_documents.store import CREATED, Kept, Key
 from memories_app.models import MemoryDocument
 from memoryproject.foundation.process.narrowing import instance
-from memoryproject.foundation.rest_kit.bodies import RawJson
+from memoryproject.foundation.rest_kit import bodies, idempotency, operations, serializers, views
 from memoryproject.foundation.rest_kit.errors import MemoryDisabled, not_found, refuse
-from memoryproject.foundation.rest_kit.idempotency import idempotent
-from memoryproject.foundation.rest_kit.operations import (
-    CHANGED_MEANWHILE,
-    IF_MATCH,
-    IF_NONE_MATCH,
-    NOT_MODIFIED,
-    described,
-    etag,
-    header,
-    only_new,
-    path_parameter,
-)
-from memoryproject.foundation.rest_kit.serializers import Nothing
-from memoryproject.foundation.rest_kit.views import (
-    ApiView,
-    ListView,
-    etag_of,
-    is_known,
-    require_precondition,
-)
 
 DOCUMENT = "documents/<str:category>/<str:identifier>/"
 MAX_REPORTED = 100
@@ -63,19 +30,23 @@ ARCHIVED = OpenApiParameter(
 SESSION = OpenApiParameter("session_id", str, description="The session that it comes from.")
 
 PLACE = [
-    path_parameter("category", ", ".join(CATEGORIES), {"type": "string", "enum": list(CATEGORIES)}),
-    path_parameter("identifier", "Such as use-postgres.", {"type": "string", "minLength": 1}),
+    operations.path_parameter(
+        "category", ", ".join(CATEGORIES), {"type": "string", "enum": list(CATEGORIES)}
+    ),
+    operations.path_parameter(
+        "identifier", "Such as use-postgres.", {"type": "string", "minLength": 1}
+    ),
 ]
 
 
 def location(*statuses: int) -> OpenApiParameter:
-    return header("Content-Location", "The address of that very document.", *statuses)
+    return operations.header("Content-Location", "The address of that very document.", *statuses)
 
 
 def invalid_document(error: Exception) -> APIException:
     """List every problem with its place in the content, such as decisions.2."""
     errors: dict[str, list[ErrorDetail]] = {}
-    for problem in instance(error, MemoryDocumentInvalidError).problems[:MAX_REPORTED]:
+    for problem in instance(error, strict_json.MemoryDocumentInvalidError).problems[:MAX_REPORTED]:
         place = problem.path.removeprefix("content").removeprefix(".")
         attr = _INDEX.sub(r".\1", place).lstrip(".") or "content"
         errors.setdefault(attr, []).append(ErrorDetail(f"It {problem.detail}.", "invalid"))
@@ -86,18 +57,18 @@ def invalid_name(error: Exception) -> APIException:
     return refuse(str(error), attr="identifier")
 
 
-class DocumentsApi(ApiView):
+class DocumentsApi(views.ApiView):
     """Documents belong to no chat, so tokens that are bound to chats have no access to them."""
 
     bound_tokens = False
     raises = {
-        MemoryDocumentNotFoundError: not_found,
-        MemoryDocumentInvalidError: invalid_document,
-        MemoryDocumentNameError: invalid_name,
+        strict_json.MemoryDocumentNotFoundError: not_found,
+        strict_json.MemoryDocumentInvalidError: invalid_document,
+        strict_json.MemoryDocumentNameError: invalid_name,
     }
 
-    def store(self) -> DatabaseStore:
-        return DatabaseStore(actor=self.caller.actor)
+    def store(self) -> database_store.DatabaseStore:
+        return database_store.DatabaseStore(actor=self.caller.actor)
 
     def category(self, category: str) -> str:
         if category not in CATEGORIES:
@@ -106,16 +77,16 @@ class DocumentsApi(ApiView):
         return category
 
 
-class DocumentsView(ListView):
+class DocumentsView(views.ListView):
     scopes = {"GET": "read"}
     staff_rights = {"GET": ["memories_app.view_memorydocument"]}
     bound_tokens = False
     queryset = MemoryDocument.objects.all()
-    serializer_class = MemoryDocumentEntrySerializer
-    filterset_class = DocumentFilters
+    serializer_class = document_serializers.MemoryDocumentEntrySerializer
+    filterset_class = document_serializers.DocumentFilters
     ordering = ("category", "name")
 
-    @described(operation_id="documents_list")
+    @operations.described(operation_id="documents_list")
     def get(self, request: Request) -> Response:
         """Return documents by category and name; archived documents with `archived=true`."""
         return self.page_of(self.get_queryset())
@@ -127,8 +98,8 @@ class DocumentView(DocumentsApi):
         "GET": ["memories_app.view_memorydocument"],
         "PUT": ["memories_app.add_memorydocument", "memories_app.change_memorydocument"],
     }
-    answers = {"PUT": [CHANGED_MEANWHILE]}
-    parser_classes = [RawJson]
+    answers = {"PUT": [operations.CHANGED_MEANWHILE]}
+    parser_classes = [bodies.RawJson]
 
     def query_parameters(self) -> set[str]:
         own = {"session_id"} if self.request.method == "PUT" else {"archived"}
@@ -141,10 +112,19 @@ class DocumentView(DocumentsApi):
             raise refuse("It is true or false.", attr="archived")
         return archived == "true"
 
-    @described(
+    @operations.described(
         operation_id="documents_get",
-        parameters=[*PLACE, ARCHIVED, IF_NONE_MATCH, etag(200, 304), location(200)],
-        responses={200: MemoryDocumentSerializer, 304: OpenApiResponse(description=NOT_MODIFIED)},
+        parameters=[
+            *PLACE,
+            ARCHIVED,
+            operations.IF_NONE_MATCH,
+            operations.etag(200, 304),
+            location(200),
+        ],
+        responses={
+            200: document_serializers.MemoryDocumentSerializer,
+            304: OpenApiResponse(description=operations.NOT_MODIFIED),
+        },
     )
     def get(self, request: Request, category: str, identifier: str) -> HttpResponse:
         """Return the document exactly as it is stored.
@@ -157,22 +137,25 @@ class DocumentView(DocumentsApi):
             identifier=identifier,
             archived=self.is_archived(request),
         )
-        if is_known(request, document_etag(kept)):
+        if views.is_known(request, document_etag(kept)):
             return HttpResponse(status=304, headers={"ETag": document_etag(kept)})
         return document_answer(kept)
 
-    @described(
+    @operations.described(
         operation_id="documents_save",
         parameters=[
             *PLACE,
             SESSION,
-            IF_MATCH,
-            only_new("document"),
-            etag(200, 201),
+            operations.IF_MATCH,
+            operations.only_new("document"),
+            operations.etag(200, 201),
             location(200, 201),
         ],
         request=OpenApiTypes.OBJECT,
-        responses={201: MemoryDocumentSerializer, 200: MemoryDocumentSerializer},
+        responses={
+            201: document_serializers.MemoryDocumentSerializer,
+            200: document_serializers.MemoryDocumentSerializer,
+        },
     )
     def put(self, request: Request, category: str, identifier: str) -> HttpResponse:
         if not settings.ENABLE_MEMORY_SYSTEM:
@@ -182,7 +165,7 @@ class DocumentView(DocumentsApi):
             raise refuse("It holds a NUL character.", code="nul", attr="session_id")
         # No parser reads an empty body.
         body = request.data if isinstance(request.data, str) else ""
-        given = content_read(self.category(category), body)
+        given = envelope.content_read(self.category(category), body)
         saved = self.store().save(
             category=category,
             identifier=identifier,
@@ -197,25 +180,27 @@ class DocumentView(DocumentsApi):
 
     def _check(self, there: Kept | None) -> None:
         """Check the preconditions, with the category locked. Raises PreconditionFailed."""
-        require_precondition(self.request, document_etag(there) if there else None, "document")
+        views.require_precondition(
+            self.request, document_etag(there) if there else None, "document"
+        )
 
 
 class DocumentArchiveView(DocumentsApi):
     scopes = {"POST": "write"}
     staff_rights = {"POST": ["memories_app.change_memorydocument"]}
 
-    @described(
+    @operations.described(
         operation_id="documents_archive",
         parameters=PLACE,
         request=None,
-        responses=ArchivedDocumentSerializer,
+        responses=document_serializers.ArchivedDocumentSerializer,
     )
-    @idempotent(atomic=True)
+    @idempotency.idempotent(atomic=True)
     def post(self, request: Request, category: str, identifier: str) -> Response:
         """Never overwrite archived documents: a name that is taken there gets a number."""
-        self.body(Nothing)
+        self.body(serializers.Nothing)
         key = self.store().archive(category=self.category(category), identifier=identifier)
-        return Response(ArchivedDocumentSerializer(key).data)
+        return Response(document_serializers.ArchivedDocumentSerializer(key).data)
 
 
 class DocumentCleanupView(DocumentsApi):
@@ -223,21 +208,21 @@ class DocumentCleanupView(DocumentsApi):
     staff_rights = {"POST": ["memories_app.delete_memorydocument"]}
     kinds = {"POST": "forget"}
 
-    @described(
+    @operations.described(
         operation_id="documents_cleanup",
-        request=CleanupSerializer,
-        responses=RemovedDocumentsSerializer,
+        request=document_serializers.CleanupSerializer,
+        responses=document_serializers.RemovedDocumentsSerializer,
     )
-    @idempotent(atomic=False)
+    @idempotency.idempotent(atomic=False)
     def post(self, request: Request) -> Response:
         """Delete them permanently, with all their versions; never archived ones."""
-        given = self.body(CleanupSerializer)
+        given = self.body(document_serializers.CleanupSerializer)
         removed = self.store().cleanup(category=given["category"], older_than=given["older_than"])
         return Response({"removed": len(removed.names), "names": list(removed.names)})
 
 
 def document_etag(kept: Kept) -> str:
-    return etag_of(kept.key.path, kept.envelope.sha256)
+    return views.etag_of(kept.key.path, kept.envelope.sha256)
 
 
 def document_answer(kept: Kept, *, status: int = 200) -> HttpResponse:

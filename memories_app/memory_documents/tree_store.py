@@ -5,28 +5,9 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
+from memories_app.memory_document_format import strict_json
 from memories_app.memory_document_format.names import CONTEXT, numbered, numbers_of
-from memories_app.memory_document_format.strict_json import (
-    MemoryDocumentInvalidError,
-    MemoryDocumentNotFoundError,
-    MemoryDocumentStoreError,
-)
-from memories_app.memory_documents import tree_files
-from memories_app.memory_documents.store import (
-    CONFLICT,
-    PLACES,
-    Broken,
-    Filter,
-    Found,
-    Kept,
-    Key,
-    MemoryDocumentStore,
-    Progress,
-    Put,
-    Removed,
-    no_progress,
-    put_outcome,
-)
+from memories_app.memory_documents import store, tree_files
 from memories_app.memory_documents.tree_files import LOCK_SECONDS, Folders, kept_read
 from memoryproject.foundation.process.narrowing import present
 
@@ -35,7 +16,7 @@ def _now() -> datetime:
     return datetime.now(timezone.utc)
 
 
-class TreeStore(MemoryDocumentStore):
+class TreeStore(store.MemoryDocumentStore):
     """A MemoryDocumentStore below ``root``. The first write creates the root."""
 
     def __init__(
@@ -44,13 +25,13 @@ class TreeStore(MemoryDocumentStore):
         super().__init__(now)
         self._folders = Folders(root, lock_seconds=lock_seconds)
 
-    def find(self, wanted: Filter) -> Iterator[Found | Broken]:
+    def find(self, wanted: store.Filter) -> Iterator[store.Found | store.Broken]:
         for category in wanted.categories:
             for one in self._all(category, wanted):
-                if isinstance(one, Broken):
+                if isinstance(one, store.Broken):
                     yield one
                 elif wanted.since is None or one.envelope.changed >= wanted.since:
-                    yield Found(one.key, one.envelope)
+                    yield store.Found(one.key, one.envelope)
 
     def cleanup(
         self,
@@ -58,30 +39,32 @@ class TreeStore(MemoryDocumentStore):
         category: str,
         older_than: timedelta,
         dry_run: bool = False,
-        progress: Progress = no_progress,
-    ) -> Removed:
+        progress: store.Progress = store.no_progress,
+    ) -> store.Removed:
         before = self._now() - older_than
         removed, broken = [], []
         names = self._names(category)
         for done, name in enumerate(names, start=1):
-            one = self._kept_or_broken(Key(category, name))
-            if isinstance(one, Broken):
+            one = self._kept_or_broken(store.Key(category, name))
+            if isinstance(one, store.Broken):
                 broken.append(one)
             elif (
                 one and one.envelope.changed < before and (dry_run or self._remove(one.key, before))
             ):
                 removed.append(name)
             progress(done, len(names))
-        return Removed(tuple(removed), tuple(broken))
+        return store.Removed(tuple(removed), tuple(broken))
 
     def count(self) -> int:
-        return sum(len(self._names(category, archived=archived)) for category, archived in PLACES)
+        return sum(
+            len(self._names(category, archived=archived)) for category, archived in store.PLACES
+        )
 
-    def walk(self) -> Iterator[Kept | Broken]:
-        for category, archived in PLACES:
-            yield from self._all(category, Filter(archived=archived))
+    def walk(self) -> Iterator[store.Kept | store.Broken]:
+        for category, archived in store.PLACES:
+            yield from self._all(category, store.Filter(archived=archived))
 
-    def put(self, documents: Sequence[Kept], *, replace: bool = False) -> list[Put]:
+    def put(self, documents: Sequence[store.Kept], *, replace: bool = False) -> list[store.Put]:
         self._folders.make()
         with self._locked():
             try:
@@ -93,12 +76,12 @@ class TreeStore(MemoryDocumentStore):
                     with self._folders.folder(category, archived=archived) as folder:
                         tree_files.sync(present(folder))
 
-    def _put(self, document: Kept, *, replace: bool) -> Put:
+    def _put(self, document: store.Kept, *, replace: bool) -> store.Put:
         key = document.key
         there = self._kept_or_broken(key)
-        if isinstance(there, Broken):
-            return Put(key, CONFLICT, f"what is there is broken: {there.problems[0]}")
-        put = put_outcome(
+        if isinstance(there, store.Broken):
+            return store.Put(key, store.CONFLICT, f"what is there is broken: {there.problems[0]}")
+        put = store.put_outcome(
             document,
             there.envelope.sha256 if there else None,
             replace=replace,
@@ -109,21 +92,21 @@ class TreeStore(MemoryDocumentStore):
                 tree_files.write(present(folder), key.name, document.envelope.text)
         return put
 
-    def _is_archived_by_now(self, document: Kept) -> bool:
+    def _is_archived_by_now(self, document: store.Kept) -> bool:
         category, name = document.key.category, document.key.name
         with self._folders.folder(category, archived=True) as archive:
             if not tree_files.is_there(present(archive), name):
                 return False
         return any(
-            isinstance(one, Kept) and one.envelope.text == document.envelope.text
+            isinstance(one, store.Kept) and one.envelope.text == document.envelope.text
             for each in numbers_of(name, self._names(category, archived=True))
-            for one in [self._kept_or_broken(Key(category, each, archived=True))]
+            for one in [self._kept_or_broken(store.Key(category, each, archived=True))]
         )
 
-    def _all(self, category: str, wanted: Filter) -> Iterator[Kept | Broken]:
+    def _all(self, category: str, wanted: store.Filter) -> Iterator[store.Kept | store.Broken]:
         for name in self._names(category, archived=wanted.archived):
             if wanted.fits_name(category, name):
-                one = self._kept_or_broken(Key(category, name, wanted.archived))
+                one = self._kept_or_broken(store.Key(category, name, wanted.archived))
                 if one is not None:
                     yield one
 
@@ -131,47 +114,47 @@ class TreeStore(MemoryDocumentStore):
         with self._folders.folder(category, archived=archived) as folder:
             return tree_files.names_in(folder) if folder is not None else []
 
-    def _names_like(self, key: Key) -> Iterable[str]:
+    def _names_like(self, key: store.Key) -> Iterable[str]:
         if key.category == CONTEXT:
             return self._names(key.category, archived=key.archived)
         with self._folders.folder(key.category, archived=key.archived) as folder:
             is_there = folder is not None and tree_files.is_there(folder, key.name)
             return [key.name] if is_there else []
 
-    def _read(self, key: Key) -> Kept:
+    def _read(self, key: store.Key) -> store.Kept:
         with self._folders.folder(key.category, archived=key.archived) as folder:
             if folder is None:
                 raise key.not_found()
             return kept_read(folder, key)
 
-    def _kept_or_broken(self, key: Key) -> Kept | Broken | None:
+    def _kept_or_broken(self, key: store.Key) -> store.Kept | store.Broken | None:
         """Read a document; None if there is none."""
         try:
             return self._read(key)
-        except MemoryDocumentNotFoundError:
+        except strict_json.MemoryDocumentNotFoundError:
             return None
-        except MemoryDocumentInvalidError as error:
-            return Broken(key.path, tuple(error.problems))
+        except strict_json.MemoryDocumentInvalidError as error:
+            return store.Broken(key.path, tuple(error.problems))
 
-    def _existing(self, key: Key) -> Kept | None:
+    def _existing(self, key: store.Key) -> store.Kept | None:
         old = super()._existing(key)
         if old is not None:
             with self._folders.folder(key.category) as folder:
                 is_spelled_so = tree_files.is_spelled_so(present(folder), key.name)
             if not is_spelled_so:
-                raise MemoryDocumentStoreError(
+                raise strict_json.MemoryDocumentStoreError(
                     f"{key.path} is there in other upper and lower case, which this file system "
                     "takes for the same. Choose another identifier."
                 )
         return old
 
-    def _write(self, document: Kept, *, is_new: bool, now: datetime) -> None:
+    def _write(self, document: store.Kept, *, is_new: bool, now: datetime) -> None:
         with self._folders.folder(document.key.category) as opened:
             folder = present(opened)
             tree_files.write(folder, document.key.name, document.envelope.text)
             tree_files.sync(folder)
 
-    def _archive(self, key: Key) -> Key:
+    def _archive(self, key: store.Key) -> store.Key:
         with (
             self._folders.folder(key.category) as opened,
             self._folders.folder(key.category, archived=True) as opened_archive,
@@ -180,13 +163,13 @@ class TreeStore(MemoryDocumentStore):
             taken = tree_files.names_in(archive) if tree_files.is_there(archive, key.name) else []
             name = numbered(key.name, taken)
             tree_files.move(present(opened), key.name, archive, name)
-        return Key(key.category, name, archived=True)
+        return store.Key(key.category, name, archived=True)
 
-    def _remove(self, key: Key, before: datetime) -> bool:
+    def _remove(self, key: store.Key, before: datetime) -> bool:
         """Remove the document unless it was saved again meanwhile."""
         with self._locked():
             one = self._kept_or_broken(key)
-            if not isinstance(one, Kept) or one.envelope.changed >= before:
+            if not isinstance(one, store.Kept) or one.envelope.changed >= before:
                 return False
             with self._folders.folder(key.category) as folder:
                 tree_files.remove(present(folder), key.name)

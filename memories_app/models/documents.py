@@ -9,13 +9,7 @@ from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from memories_app.memory_document_format.names import (
-    CATEGORIES,
-    CONTEXT,
-    DECISIONS,
-    HANDOFFS,
-    INTERFACES,
-)
+from memories_app.memory_document_format import names
 from memories_app.models.memories import Visibility
 from memoryproject.foundation.choices import labelled
 from memoryproject.foundation.errors.stored_errors import ErrorField, ErrorsField
@@ -124,10 +118,10 @@ class MemoryDocument(models.Model):
         verbose_name=_("category"),
         max_length=16,
         choices=[
-            (CONTEXT, _("context")),
-            (DECISIONS, _("decisions")),
-            (INTERFACES, _("interfaces")),
-            (HANDOFFS, _("handoffs")),
+            (names.CONTEXT, _("context")),
+            (names.DECISIONS, _("decisions")),
+            (names.INTERFACES, _("interfaces")),
+            (names.HANDOFFS, _("handoffs")),
         ],
     )
     name = models.CharField(
@@ -159,7 +153,7 @@ class MemoryDocument(models.Model):
         ordering: ClassVar = ["category", "name"]
         constraints: ClassVar = [
             models.CheckConstraint(
-                condition=Q(category__in=CATEGORIES), name="memory_document_category_known"
+                condition=Q(category__in=names.CATEGORIES), name="memory_document_category_known"
             ),
             models.UniqueConstraint(
                 fields=["category", "name"],

@@ -21,8 +21,7 @@ from memories_app.models import (
     ProposalMemory,
     ProposalState,
 )
-from memories_app.store.duplicate_lookup import proposal_add
-from memories_app.store.memory_fields import scopes_lock
+from memories_app.store import duplicate_lookup, memory_fields
 from memories_app.visibility import is_current
 
 # The minimum share of common words for a proposal.
@@ -138,14 +137,14 @@ def _propose(alike: tuple[list[UUID], float]) -> MergeProposal | None:
     """Propose to keep the memory with the most content."""
     ids, share = alike
     with transaction.atomic():
-        scopes_lock(Memory.objects.filter(pk__in=ids).values_list("scope", flat=True))
+        memory_fields.scopes_lock(Memory.objects.filter(pk__in=ids).values_list("scope", flat=True))
         found = Memory.objects.filter(pk__in=ids, status=MemoryStatus.ACTIVE)
         memories = sorted(
             found, key=lambda memory: (-len(memory.content), -memory.told_count, memory.pk)
         )
         if len(memories) < 2:
             return None
-        return proposal_add(
+        return duplicate_lookup.proposal_add(
             kind=ProposalKind.MERGE,
             memories=memories,
             content=memories[0].content,

@@ -22,14 +22,7 @@ from memories_app.models import (
     RevisionReason,
 )
 from memories_app.review.pending import checked_text
-from memories_app.store import memory_fields
-from memories_app.store.change import (
-    NewText,
-    memory_get,
-    memory_reinstate,
-    memory_supersede,
-    refuse_duplicate,
-)
+from memories_app.store import change, memory_fields
 from memories_app.store.duplicate_lookup import proposal_reopen
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from memoryproject.foundation.integrations.embedders.base import Embedder
@@ -67,7 +60,7 @@ def proposal_accept(
 def accept_locked(
     proposal: MergeProposal,
     memories: Sequence[Memory],
-    text: NewText,
+    text: change.NewText,
     actor: Actor,
     reason: str = "",
 ) -> Memory:
@@ -76,11 +69,8 @@ def accept_locked(
     replaces = proposal.kind == ProposalKind.REPLACE
     why = RevisionReason.SUPERSEDED if replaces else RevisionReason.MERGED
     for memory in others:
-        memory_supersede(older=memory, newer=kept, actor=actor, reason=why)
-    if kept.content != text.content:
-        memory_fields.revisions_add([kept], reason=RevisionReason.MERGED, actor=actor)
-        refuse_duplicate(kept, scope=kept.scope, content=text.content)
-        memory_fields.content_set(kept, **vars(text))
+        change.memory_supersede(older=memory, newer=kept, actor=actor, reason=why)
+    _text_set(kept, text, actor)
     kept.pinned = any(memory.pinned for memory in memories)
     if not replaces:
         kept.told_count = sum(memory.told_count for memory in memories)
@@ -96,6 +86,13 @@ def accept_locked(
     return kept
 
 
+def _text_set(kept: Memory, text: change.NewText, actor: Actor) -> None:
+    if kept.content != text.content:
+        memory_fields.revisions_add([kept], reason=RevisionReason.MERGED, actor=actor)
+        change.refuse_duplicate(kept, scope=kept.scope, content=text.content)
+        memory_fields.content_set(kept, **vars(text))
+
+
 def proposal_reverse(*, proposal_id: int, actor: Actor, reason: str = "", seen: str = "") -> Memory:
     """Keep the older memory of a contradiction: it supersedes the newer one.
 
@@ -107,7 +104,7 @@ def proposal_reverse(*, proposal_id: int, actor: Actor, reason: str = "", seen: 
         if proposal.kind != ProposalKind.REPLACE:
             raise MemoryStateError(_("These memories don't contradict each other."))
         newer, older = memories
-        memory_supersede(older=newer, newer=older, actor=actor)
+        change.memory_supersede(older=newer, newer=older, actor=actor)
         decide_locked(proposal, ProposalState.DISMISSED, actor, reason)
     return older
 
@@ -164,14 +161,7 @@ def proposal_undo(*, before: dict[str, Any], actor: Actor, embedder: Embedder) -
     """
     text = checked_text(before["content"], embedder)
     with transaction.atomic(), hooks_gathered():
-        rows = MergeProposal.objects.select_for_update(no_key=True)
-        _proposal(before["proposal"])
-        parts = ProposalMemory.objects.filter(proposal=before["proposal"]).order_by("number")
-        ids = list(parts.values_list("memory_id", flat=True))
-        memory_fields.scopes_lock(Memory.objects.filter(pk__in=ids).values_list("scope", flat=True))
-        proposal = rows.get(pk=before["proposal"])
-        found = Memory.objects.select_for_update(no_key=True).in_bulk(ids)
-        memories = [found[pk] for pk in ids if pk in found]
+        proposal, memories = _locked(before["proposal"])
         changed = any(
             each.updated_at > (proposal.decided_at or each.updated_at) for each in memories
         )
@@ -179,10 +169,7 @@ def proposal_undo(*, before: dict[str, Any], actor: Actor, embedder: Embedder) -
             raise _changed()
         kept = memories[0]
         if proposal.state == ProposalState.ACCEPTED:
-            if kept.content != text.content:
-                memory_fields.revisions_add([kept], reason=RevisionReason.MERGED, actor=actor)
-                refuse_duplicate(kept, scope=kept.scope, content=text.content)
-                memory_fields.content_set(kept, **vars(text))
+            _text_set(kept, text, actor)
             for name in MERGED:
                 setattr(kept, name, before[name])
             kept.last_told_at = datetime.fromisoformat(before["last_told_at"])
@@ -190,8 +177,8 @@ def proposal_undo(*, before: dict[str, Any], actor: Actor, embedder: Embedder) -
             kept.save()
         for memory in memories:
             if memory.status == MemoryStatus.SUPERSEDED:
-                refuse_duplicate(memory, scope=memory.scope, content=memory.content)
-                memory_reinstate(memory, actor=actor)
+                change.refuse_duplicate(memory, scope=memory.scope, content=memory.content)
+                change.memory_reinstate(memory, actor=actor)
         proposal.state, proposal.decided_at = str(ProposalState.OPEN), None
         proposal.decided_by = proposal.reason = ""
         proposal.save(update_fields=["state", "decided_at", "decided_by", "reason"])
@@ -205,22 +192,22 @@ def _proposal(proposal_id: int) -> MergeProposal:
     return proposal
 
 
-def _open(proposal_id: int) -> tuple[MergeProposal, list[Memory]]:
+def _locked(proposal_id: int) -> tuple[MergeProposal, list[Memory]]:
     """Return the proposal and its memories, locked; the memory that stays comes first."""
     parts = ProposalMemory.objects.filter(proposal=proposal_id).order_by("number")
     ids = list(parts.values_list("memory_id", flat=True))
     memory_fields.scopes_lock(Memory.objects.filter(pk__in=ids).values_list("scope", flat=True))
     locked = MergeProposal.objects.select_for_update(no_key=True).filter(pk=proposal_id).first()
-    proposal = locked or _proposal(proposal_id)
+    found = Memory.objects.select_for_update(no_key=True).in_bulk(ids)
+    return locked or _proposal(proposal_id), [found[pk] for pk in ids if pk in found]
+
+
+def _open(proposal_id: int) -> tuple[MergeProposal, list[Memory]]:
+    """Return what ``_locked`` does, if the proposal can be decided."""
+    proposal, memories = _locked(proposal_id)
     _refuse_decided(proposal)
-    found = {
-        memory.pk: memory
-        for memory in Memory.objects.select_for_update(no_key=True).filter(
-            pk__in=ids, status=MemoryStatus.ACTIVE
-        )
-    }
-    memories = [found[pk] for pk in ids if pk in found]
-    if len(memories) < max(len(ids), 2) or len({memory.scope for memory in memories}) > 1:
+    active = all(memory.status == MemoryStatus.ACTIVE for memory in memories)
+    if not active or len(memories) < 2 or len({memory.scope for memory in memories}) > 1:
         raise MemoryStateError(
             _(
                 "A memory of this proposal isn't active any more, or is seen by others now. "
@@ -279,7 +266,7 @@ def memories_merge(
 
     Raises MemoryNotFoundError, MemoryStateError, EmbedderError; nothing is changed then.
     """
-    text = checked_text(memory_get(kept_id).content, embedder)
+    text = checked_text(change.memory_get(kept_id).content, embedder)
     with transaction.atomic(), hooks_gathered():
         kept, other = _active_pair(kept_id, other_id, seen)
         if kept.content != text.content:
@@ -315,10 +302,10 @@ def contradiction_resolve(*, older_id: UUID, newer_id: UUID, keep: str, actor: A
                 _("Somebody decided about these memories meanwhile. Look again.")
             )
         if keep == OLDER:
-            memory_supersede(older=newer, newer=older, actor=actor)
+            change.memory_supersede(older=newer, newer=older, actor=actor)
         older.status = MemoryStatus.ACTIVE
-        refuse_duplicate(older, scope=older.scope, content=older.content)
-        memory_reinstate(older, actor=actor)
+        change.refuse_duplicate(older, scope=older.scope, content=older.content)
+        change.memory_reinstate(older, actor=actor)
     return older
 
 

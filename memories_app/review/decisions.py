@@ -18,16 +18,8 @@ from django.utils.translation import gettext as _, gettext_lazy
 
 from memories_app.errors import MemoryOperationError, no_vector_words
 from memories_app.models import DecisionReason, Memory, MemoryStatus
-from memories_app.review import memory_rows, pending
-from memories_app.review.decide_proposals import (
-    contradiction_resolve,
-    memories_keep_both,
-    memories_merge,
-)
-from memories_app.review.filters import type_label
-from memories_app.review.memory_history import Places, memory_address
-from memoryproject.foundation.admin_kit.list_csv import BoundedPaginator
-from memoryproject.foundation.admin_kit.staff_pages import staff_page
+from memories_app.review import decide_proposals, filters, memory_history, memory_rows, pending
+from memoryproject.foundation.admin_kit import list_csv, staff_pages
 from memoryproject.foundation.admin_kit.undo import reverses, rows_kept, rows_of, undo_offer
 from memoryproject.foundation.audit.audit_events import staff_actor
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
@@ -48,7 +40,7 @@ _ANSWERS = {
 class MemoryDecisions(memory_rows.MemoryRows):
     """Every decision is a POST of its own; the page reports if somebody else was faster."""
 
-    def source_places(self, request: HttpRequest, message_ids: set[UUID]) -> Places:
+    def source_places(self, request: HttpRequest, message_ids: set[UUID]) -> memory_history.Places:
         """Return the places of these messages in their chats, if the user may read them."""
         raise NotImplementedError
 
@@ -79,16 +71,20 @@ class MemoryDecisions(memory_rows.MemoryRows):
 
         def decide() -> None:
             if kind == MERGE:
-                memories_merge(
+                decide_proposals.memories_merge(
                     kept_id=first, other_id=second, actor=actor, embedder=self.embedder(), seen=seen
                 )
             elif kind == APART:
-                memories_keep_both(one_id=first, other_id=second, actor=actor, seen=seen)
+                decide_proposals.memories_keep_both(
+                    one_id=first, other_id=second, actor=actor, seen=seen
+                )
             else:
-                contradiction_resolve(older_id=first, newer_id=second, keep=kind, actor=actor)
+                decide_proposals.contradiction_resolve(
+                    older_id=first, newer_id=second, keep=kind, actor=actor
+                )
 
         self._execute(request, decide, done)
-        return HttpResponseRedirect(memory_address(memory_id))
+        return HttpResponseRedirect(memory_history.memory_address(memory_id))
 
     def answer_view(self, request: HttpRequest, memory_id: UUID) -> HttpResponse:
         """Approve, correct or reject a memory that waits."""
@@ -154,7 +150,7 @@ class MemoryDecisions(memory_rows.MemoryRows):
         """
         about, text = typed or (None, "")
         found = Memory.objects.filter(status=MemoryStatus.PROPOSED).defer("terms", "likeness")
-        pages: Paginator[Any] = BoundedPaginator(
+        pages: Paginator[Any] = list_csv.BoundedPaginator(
             found.order_by("-created_at", "memory_id"), WAITING_AT_ONCE
         )
         page = pages.get_page(request.GET.get("p"))
@@ -168,8 +164,8 @@ class MemoryDecisions(memory_rows.MemoryRows):
             "rows": [
                 {
                     "memory": row,
-                    "type": type_label(row.type),
-                    "address": memory_address(row.pk),
+                    "type": filters.type_label(row.type),
+                    "address": memory_history.memory_address(row.pk),
                     "answer": reverse("admin:memories_app_memory_answer", args=[row.pk]),
                     "place": places.get(row.source_message_id),
                     "chat": names.get(row.chat_id),
@@ -184,7 +180,7 @@ class MemoryDecisions(memory_rows.MemoryRows):
             "keys": _TABLES["keys"].items(),
             **(self.also_waiting(request) if page.number == 1 else {}),
         }
-        return staff_page(
+        return staff_pages.staff_page(
             request,
             "admin/memories_app/memory/waiting.html",
             _("To review"),

@@ -1,7 +1,8 @@
 """The names of memory states on staff's pages, and the filters of the list of memories."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import date, datetime, time
+from functools import partial
 from typing import Any, ClassVar
 from uuid import UUID
 from zoneinfo import ZoneInfo
@@ -23,7 +24,7 @@ from memories_app.models import (
     ProposalMemory,
     ProposalState,
 )
-from memories_app.visibility import is_current, memories_visible, tags_in_use, values_in_use
+from memories_app.visibility import is_current, memories_visible, tags_in_use
 from memoryproject.foundation.admin_kit import list_filters
 from memoryproject.foundation.tables import read_table
 from memoryproject.foundation.text.uuids import uuid_or_none
@@ -93,13 +94,7 @@ def _undecided(memories: QuerySet[Memory]) -> QuerySet[Memory]:
     return memories.filter(pk__in=in_proposals.values("memory"))
 
 
-def _in_use(name: str, title: Any, label: Callable[[str], str] = str) -> list_filters.Filter:
-    """Return a filter by the values that an indexed column has."""
-    return list_filters.value_filter(
-        name, title, lambda _request: [(v, label(v)) for v in values_in_use(name)]
-    )
-
-
+_in_use = partial(list_filters.used_value_filter, Memory)
 STATE_FILTER = list_filters.choice_filter("state", _("state"), _states)
 PENDING_FILTER = list_filters.choice_filter(
     "pending", _("to decide"), {"yes": (_("Duplicates and contradictions"), _undecided)}

@@ -24,10 +24,9 @@ from memories_app.models import (
     ProposalKind,
     ProposalState,
 )
-from memories_app.review import filters
-from memories_app.review.decide_proposals import contents_stamp
+from memories_app.review import decide_proposals, filters
 from memories_app.store.duplicate_lookup import alike_key
-from memories_app.vector_search import any_of, nearest_keys
+from memories_app.vector_search import nearest_keys
 from memories_app.visibility import is_current
 from memoryproject.foundation.admin_kit.display import shown_link
 from memoryproject.foundation.audit.audit_events import ACTOR_KINDS, action_shown, people_shown
@@ -126,7 +125,7 @@ def similar_rows(memory: Memory) -> list[dict[str, Any]]:
             **vars(near),
             "address": memory_address(near.memory.pk),
             "shared": round(near.shared * 100),
-            "seen": contents_stamp([memory, near.memory]),
+            "seen": decide_proposals.contents_stamp([memory, near.memory]),
             "pieces": word_diff(near.memory.content, memory.content),
         }
         for near in similar_memories_find(memory)
@@ -229,7 +228,7 @@ def similar_memories_find(memory: Memory) -> list[SimilarMemory]:
     if own is not None and model is not None:
         vector = list(own)
         keys += nearest_keys(scope=others, model=model.model_id, vector=vector, limit=LOOKED_AT)
-        near = rows.filter(memory__in=any_of(keys))
+        near = rows.filter(memory__in=keys)
         distances = dict(near.values_list("memory_id", CosineDistance("vector", vector)))
     return _ranked(memory, others, keys, distances)[:MAX_SIMILAR]
 
@@ -238,7 +237,7 @@ def _ranked(
     memory: Memory, others: QuerySet[Memory], keys: Sequence[UUID], distances: dict[UUID, float]
 ) -> list[SimilarMemory]:
     shape = shape_of(memory.content)
-    found = list(others.filter(pk__in=any_of(keys)).defer("terms", "likeness"))
+    found = list(others.filter(pk__in=keys).defer("terms", "likeness"))
     apart = _kept_apart(memory, found)
     near = [
         SimilarMemory(

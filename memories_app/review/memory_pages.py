@@ -13,11 +13,8 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _, gettext_lazy
 
 from memories_app.models import Memory, MemoryStatus, Visibility
-from memories_app.review import filters, memory_history
-from memories_app.review.decisions import MemoryDecisions
+from memories_app.review import decisions, filters, forms, memory_history, memory_rows
 from memories_app.review.filters import STATUSES, VISIBILITIES, mark, source_label, type_label
-from memories_app.review.forms import AddForm, ChangeForm
-from memories_app.review.memory_rows import decides, pin_button, visibility_input
 from memoryproject.foundation.admin_kit.display import column, shown_json, shown_link, shown_short
 from memoryproject.foundation.admin_kit.list_filters import period_filter
 from memoryproject.foundation.admin_kit.staff_pages import OwnPage
@@ -35,7 +32,7 @@ SEE_AUDIT = "audit.view_auditevent"
 SEE_CHATS = "sessions_app.view_chat"
 
 
-class MemoryPages(MemoryDecisions):
+class MemoryPages(decisions.MemoryDecisions):
     """The pages where staff write, change, pin and approve memories, each through its service."""
 
     list_display = (
@@ -68,7 +65,7 @@ class MemoryPages(MemoryDecisions):
     sortable_by = ("created_at",)
     # Each row has form fields, which take half of the page's time.
     list_per_page = 25
-    editable: ClassVar = ChangeForm.Meta.fields
+    editable: ClassVar = forms.ChangeForm.Meta.fields
     add_fieldsets: ClassVar[Any] = ((None, {"fields": (*editable, "whatsapp_chat")}),)
     fieldsets: ClassVar[Any] = (
         (None, {"fields": ("shown_status", *editable)}),
@@ -152,7 +149,7 @@ class MemoryPages(MemoryDecisions):
     def get_form(
         self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
     ) -> Any:
-        kwargs["form"] = ChangeForm if obj is not None else AddForm
+        kwargs["form"] = forms.ChangeForm if obj is not None else forms.AddForm
         form: Any = super().get_form(request, obj, change, **kwargs)
         form.edge = self
         form.actor = staff_actor(request)
@@ -219,7 +216,7 @@ class MemoryPages(MemoryDecisions):
             if request.user.has_perm(SEE_AUDIT)
             else None,
             "events_address": f"{reverse('admin:audit_auditevent_changelist')}?q={memory.pk}",
-            "can_decide": decides(request),
+            "can_decide": memory_rows.decides(request),
             # The page shows the memory's own revisions below.
             "show_history": False,
             "waits": memory.status == MemoryStatus.PROPOSED,
@@ -246,13 +243,13 @@ class MemoryPages(MemoryDecisions):
             return _("everyone")
         return _("the owner") if memory.chat_id is None else _("somebody who was erased")
 
-    visible_to = column(gettext_lazy("visible to"), visibility_input)
+    visible_to = column(gettext_lazy("visible to"), memory_rows.visibility_input)
 
     @admin.display(description=gettext_lazy("visible to"))
     def shown_visibility(self, memory: Memory) -> str:
         return mark(VISIBILITIES, memory.visibility)
 
-    shown_pin = column(gettext_lazy("pin"), pin_button)
+    shown_pin = column(gettext_lazy("pin"), memory_rows.pin_button)
     is_pinned = column(gettext_lazy("pin"), lambda memory: _("pinned") if memory.pinned else "–")
     shown_status = column(gettext_lazy("status"), lambda memory: mark(STATUSES, memory.status))
 

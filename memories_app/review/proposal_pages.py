@@ -25,23 +25,10 @@ from memories_app.models import (
     ProposalMemory,
     ProposalState,
 )
-from memories_app.review.decide_proposals import (
-    contents_stamp,
-    proposal_accept,
-    proposal_before,
-    proposal_dismiss,
-    proposal_reverse,
-    proposal_undo,
-)
-from memories_app.review.decisions import reason_in, seen_in
-from memories_app.review.filters import PROPOSAL_KINDS, PROPOSAL_STATES, VISIBILITIES, mark
-from memories_app.review.memory_history import memory_address
+from memories_app.review import decide_proposals, decisions, filters, memory_history
 from memories_app.review.memory_rows import DECIDE, bulk_action, decides
-from memoryproject.foundation.admin_kit.display import shown_short
-from memoryproject.foundation.admin_kit.list_filters import choice_filter
-from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin
+from memoryproject.foundation.admin_kit import display, list_filters, staff_admin, undo
 from memoryproject.foundation.admin_kit.staff_pages import OwnPage, page_back, staff_page
-from memoryproject.foundation.admin_kit.undo import reverses, undo_offer
 from memoryproject.foundation.audit.audit_events import staff_actor
 from memoryproject.foundation.errors.stored_errors import error_text, translate_error
 from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
@@ -54,13 +41,13 @@ DISMISSED = ngettext_lazy(
 )
 
 
-STATE_FILTER = choice_filter(
+STATE_FILTER = list_filters.choice_filter(
     "state",
     gettext_lazy("state"),
     {
         "": (gettext_lazy("To decide"), Q(state=ProposalState.OPEN)),
         **{
-            str(state): (PROPOSAL_STATES[str(state)], Q(state=state))
+            str(state): (filters.PROPOSAL_STATES[str(state)], Q(state=state))
             for state in (ProposalState.ACCEPTED, ProposalState.DISMISSED)
         },
         "all": (gettext_lazy("All"), Q()),
@@ -68,7 +55,7 @@ STATE_FILTER = choice_filter(
 )
 
 
-class ProposalPages(ReadOnlyAdmin):
+class ProposalPages(staff_admin.ReadOnlyAdmin):
     """The list of merge proposals, and the page on which staff decide one.
 
     A subclass, which is registered, gives it the embedder.
@@ -101,7 +88,7 @@ class ProposalPages(ReadOnlyAdmin):
     accept = bulk_action(
         gettext_lazy("Accept"),
         "decide",
-        lambda page, pk, actor: proposal_accept(
+        lambda page, pk, actor: decide_proposals.proposal_accept(
             proposal_id=pk, actor=actor, embedder=page.embedder()
         ),
         ACCEPTED,
@@ -109,7 +96,7 @@ class ProposalPages(ReadOnlyAdmin):
     dismiss = bulk_action(
         gettext_lazy("Dismiss"),
         "decide",
-        lambda _page, pk, actor: proposal_dismiss(proposal_id=pk, actor=actor),
+        lambda _page, pk, actor: decide_proposals.proposal_dismiss(proposal_id=pk, actor=actor),
         DISMISSED,
     )
 
@@ -175,14 +162,14 @@ class ProposalPages(ReadOnlyAdmin):
             "replaces": proposal.kind == ProposalKind.REPLACE,
             "memories": [_side(memory, first) for memory in memories],
             "typed": proposal.content if typed is None else typed,
-            "seen": contents_stamp(memories),
+            "seen": decide_proposals.contents_stamp(memories),
             "reasons": DecisionReason.choices,
             "can_decide": decides(request),
         }
         return staff_page(
             request,
             "admin/memories_app/mergeproposal/page.html",
-            PROPOSAL_KINDS.get(proposal.kind, proposal.kind),
+            filters.PROPOSAL_KINDS.get(proposal.kind, proposal.kind),
             context,
             of=self.model,
         )
@@ -200,35 +187,37 @@ class ProposalPages(ReadOnlyAdmin):
         ``of_row``: how the names of a row's fields end.
         """
         posted, chosen = request.POST, request.POST.get("decision", "")
-        reason = reason_in(posted, f"reason{of_row}")
-        seen = seen_in(posted, f"seen{of_row}")
+        reason = decisions.reason_in(posted, f"reason{of_row}")
+        seen = decisions.seen_in(posted, f"seen{of_row}")
         given: Any = {"proposal_id": proposal_id, "actor": staff_actor(request), "reason": reason}
         try:
-            before = proposal_before(proposal_id)
+            before = decide_proposals.proposal_before(proposal_id)
             if chosen == "accept":
-                proposal_accept(**given, seen=seen, embedder=self.embedder(), content=content)
+                decide_proposals.proposal_accept(
+                    **given, seen=seen, embedder=self.embedder(), content=content
+                )
                 done = ACCEPTED % {"count": 1}
             elif chosen == "reverse":
-                proposal_reverse(**given, seen=seen)
+                decide_proposals.proposal_reverse(**given, seen=seen)
                 done = _("The older memory is kept; it replaced the newer one.")
             elif chosen == "dismiss":
-                proposal_dismiss(**given)
+                decide_proposals.proposal_dismiss(**given)
                 done = DISMISSED % {"count": 1}
             else:
                 raise BadRequest("There is no such decision.")
         except (MemoryOperationError, EmbedderError) as error:
             self.message_user(request, translate_error(error_text(error)), messages.WARNING)
             return False
-        undo_offer(request, done, "proposal.decide" if before else "", before)
+        undo.undo_offer(request, done, "proposal.decide" if before else "", before)
         return True
 
     @admin.display(description=gettext_lazy("state"))
     def shown_state(self, proposal: MergeProposal) -> str:
-        return mark(PROPOSAL_STATES, proposal.state)
+        return filters.mark(filters.PROPOSAL_STATES, proposal.state)
 
     @admin.display(description=gettext_lazy("kind"))
     def shown_kind(self, proposal: MergeProposal) -> str:
-        return str(PROPOSAL_KINDS.get(proposal.kind, proposal.kind))
+        return str(filters.PROPOSAL_KINDS.get(proposal.kind, proposal.kind))
 
     @admin.display(description=gettext_lazy("similarity"))
     def shown_similarity(self, proposal: MergeProposal) -> str:
@@ -239,7 +228,7 @@ class ProposalPages(ReadOnlyAdmin):
 
     @admin.display(description=gettext_lazy("memories (the first is kept)"))
     def side_by_side(self, proposal: Any) -> str:
-        texts = ((shown_short(part.memory.content, 160),) for part in proposal.parts.all())
+        texts = ((display.shown_short(part.memory.content, 160),) for part in proposal.parts.all())
         items = format_html_join("", "<li>{}</li>", texts)
         whose = format_html('<span class="quiet"><bdi>{}</bdi></span>', proposal.whose)
         return format_html('{}<ol class="alike">{}</ol>', whose, items)
@@ -251,10 +240,12 @@ class ProposalPages(ReadOnlyAdmin):
         return _answer_buttons(proposal)
 
 
-@reverses("proposal.decide", DECIDE, errors=(MemoryOperationError, EmbedderError))
+@undo.reverses("proposal.decide", DECIDE, errors=(MemoryOperationError, EmbedderError))
 def _reopen(request: HttpRequest, before: Any) -> None:
     page: Any = admin.site.get_model_admin(MergeProposal)
-    proposal_undo(before=before, actor=staff_actor(request), embedder=page.embedder())
+    decide_proposals.proposal_undo(
+        before=before, actor=staff_actor(request), embedder=page.embedder()
+    )
 
 
 def _parts() -> Prefetch[str]:
@@ -286,7 +277,10 @@ def proposals_waiting(
     open_ones = MergeProposal.objects.filter(state=ProposalState.OPEN)
     found = list(open_ones.prefetch_related(_parts())[:limit])
     proposals_name(found, names_of)
-    return [(each, contents_stamp(part.memory for part in each.parts.all())) for each in found]
+    return [
+        (each, decide_proposals.contents_stamp(part.memory for part in each.parts.all()))
+        for each in found
+    ]
 
 
 def _side(memory: Memory, first: Memory | None) -> dict[str, Any]:
@@ -294,8 +288,8 @@ def _side(memory: Memory, first: Memory | None) -> dict[str, Any]:
     is_first = first is None or memory.pk == first.pk
     return {
         "memory": memory,
-        "address": memory_address(memory.pk),
-        "visibility": mark(VISIBILITIES, memory.visibility),
+        "address": memory_history.memory_address(memory.pk),
+        "visibility": filters.mark(filters.VISIBILITIES, memory.visibility),
         "stays": is_first,
         "pieces": [] if is_first or first is None else word_diff(memory.content, first.content),
     }
@@ -323,7 +317,7 @@ def _answer_buttons(proposal: MergeProposal) -> SafeString:
         '<option value="">{}</option>{}</select></span>',
         shown,
         proposal.pk,
-        contents_stamp(part.memory for part in proposal.parts.all()),
+        decide_proposals.contents_stamp(part.memory for part in proposal.parts.all()),
         proposal.pk,
         _("Reason"),
         _("no reason given"),

@@ -19,17 +19,9 @@ from memories_app.errors import (
     MemoryValidationError,
     Problem,
 )
-from memories_app.facts import validation
-from memories_app.facts.facts import Likeness, fact_key, likeness_of
+from memories_app.facts import facts, validation
 from memories_app.models import Memory, MemoryStatus, RevisionReason
-from memories_app.store.duplicate_lookup import KnownFacts
-from memories_app.store.memory_fields import (
-    content_set,
-    memory_audit,
-    revisions_add,
-    scopes_lock,
-    terms_set,
-)
+from memories_app.store import duplicate_lookup, memory_fields
 from memories_app.visibility import scope_of
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.integrations.embedders.base import Embedder, embed_covered
@@ -65,18 +57,18 @@ def texts_set(
         return
     if memory.status == MemoryStatus.SUPERSEDED:
         raise MemoryStateError(_("This memory was superseded: change the newer one."))
-    revisions_add([memory], reason=RevisionReason.UPDATED, actor=actor)
+    memory_fields.revisions_add([memory], reason=RevisionReason.UPDATED, actor=actor)
     if "content" in changed:
         if text is None:
             raise MemoryStateError(_("Somebody else changed this memory. Look, and try again."))
         refuse_duplicate(memory, scope=memory.scope, content=text.content)
-        content_set(memory, **vars(text))
+        memory_fields.content_set(memory, **vars(text))
     for name in set(changed) - {"content"}:
         setattr(memory, name, given[name])
     if "tags" in changed:
-        terms_set(memory)
+        memory_fields.terms_set(memory)
     memory.save()
-    memory_audit("memory.update", memory, actor, fields=sorted(changed))
+    memory_fields.memory_audit("memory.update", memory, actor, fields=sorted(changed))
 
 
 def differs(one: Any, other: Any) -> bool:
@@ -133,11 +125,11 @@ def _visibility_set(memory: Memory, visibility: str, actor: Actor) -> None:
         return
     target = scope_of(visibility, memory.chat_id)
     refuse_duplicate(memory, scope=target, content=memory.content)
-    revisions_add([memory], reason=RevisionReason.UPDATED, actor=actor)
+    memory_fields.revisions_add([memory], reason=RevisionReason.UPDATED, actor=actor)
     memory.visibility = visibility
     memory.save()
     memory.refresh_from_db(fields=["scope"])
-    memory_audit("memory.visibility", memory, actor, before=before, after=visibility)
+    memory_fields.memory_audit("memory.visibility", memory, actor, before=before, after=visibility)
 
 
 def memory_pin(*, memory_id: UUID, actor: Actor, pinned: bool = True) -> None:
@@ -148,7 +140,7 @@ def memory_pin(*, memory_id: UUID, actor: Actor, pinned: bool = True) -> None:
 
 def _pinned_set(memory: Memory, pinned: bool, actor: Actor) -> None:
     if _plainly_set(memory, {"pinned": pinned}):
-        memory_audit("memory.pin" if pinned else "memory.unpin", memory, actor)
+        memory_fields.memory_audit("memory.pin" if pinned else "memory.unpin", memory, actor)
 
 
 def times_set(memory: Memory, times: Mapping[str, datetime | None], actor: Actor) -> None:
@@ -161,10 +153,12 @@ def times_set(memory: Memory, times: Mapping[str, datetime | None], actor: Actor
     _refuse(validation.time_problems({**known, **given}))
     if "expires_at" in given and _plainly_set(memory, {"expires_at": given.pop("expires_at")}):
         ends = memory.expires_at
-        memory_audit("memory.expiry", memory, actor, expires_at=ends.isoformat() if ends else None)
+        memory_fields.memory_audit(
+            "memory.expiry", memory, actor, expires_at=ends.isoformat() if ends else None
+        )
     changed = _plainly_set(memory, given)
     if changed:
-        memory_audit("memory.update", memory, actor, fields=sorted(changed))
+        memory_fields.memory_audit("memory.update", memory, actor, fields=sorted(changed))
 
 
 def _plainly_set(memory: Memory, values: Mapping[str, Any]) -> list[str]:
@@ -194,12 +188,14 @@ def memory_supersede(
 
     Call it in a transaction that holds the lock of their scope.
     """
-    revisions_add([older], reason=reason, actor=actor)
+    memory_fields.revisions_add([older], reason=reason, actor=actor)
     older.status = MemoryStatus.SUPERSEDED
     older.superseded_by = newer
     older.superseded_at = timezone.now()
     older.save(update_fields=["status", "superseded_by", "superseded_at", "updated_at"])
-    memory_audit("memory.supersede", older, actor, superseded_by=str(newer.pk), reason=str(reason))
+    memory_fields.memory_audit(
+        "memory.supersede", older, actor, superseded_by=str(newer.pk), reason=str(reason)
+    )
 
 
 def memory_reinstate(memory: Memory, *, actor: Actor) -> None:
@@ -212,7 +208,7 @@ def memory_reinstate(memory: Memory, *, actor: Actor) -> None:
     memory.superseded_by = None
     memory.superseded_at = None
     memory.save(update_fields=["status", "superseded_by", "superseded_at", "updated_at"])
-    memory_audit("memory.reinstate", memory, actor)
+    memory_fields.memory_audit("memory.reinstate", memory, actor)
 
 
 # Load memories and lock them against concurrent changes and comparisons.
@@ -232,7 +228,7 @@ def memory_locked(memory_id: UUID, *, also: str = "") -> Memory:
     Raises MemoryNotFoundError, and MemoryStateError if its scope changed meanwhile.
     """
     known = memory_get(memory_id)
-    scopes_lock([known.scope, also or known.scope])
+    memory_fields.scopes_lock([known.scope, also or known.scope])
     memory = Memory.objects.select_for_update(no_key=True).filter(pk=memory_id).first()
     return _unmoved(known, memory)
 
@@ -253,10 +249,10 @@ def refuse_duplicate(memory: Memory, *, scope: str, content: str) -> None:
     """
     if memory.status != MemoryStatus.ACTIVE:
         return
-    key, likeness = fact_key(content), likeness_of(content)
+    key, likeness = facts.fact_key(content), facts.likeness_of(content)
     if memory.stands_alone:
-        key, likeness = memory.fact_key, Likeness("", ())
-    known = KnownFacts.load(scopes=[scope], likenesses=[likeness], fact_keys=[key])
+        key, likeness = memory.fact_key, facts.Likeness("", ())
+    known = duplicate_lookup.KnownFacts.load(scopes=[scope], likenesses=[likeness], fact_keys=[key])
     for same in known.all_same(scope, key, likeness):
         if same.pk != memory.pk:
             raise DuplicateFactError(same.pk)
@@ -308,7 +304,7 @@ def memories_patch(
         texts = {content: NewText(content, each, embedder.model_id) for content, each in vectors}
         with transaction.atomic(), hooks_gathered():
             # All at once, in one order: other batches may have the same memories.
-            scopes_lock(scopes)
+            memory_fields.scopes_lock(scopes)
             rows = Memory.objects.select_for_update(no_key=True).order_by("pk").in_bulk(patches)
             for memory_id, changes in patches.items():
                 memory = _unmoved(known[memory_id], rows.get(memory_id))

@@ -8,27 +8,14 @@ from uuid import UUID
 
 from django.utils import timezone
 
+from memories_app import errors, visibility
 from memories_app.embedding_models.vectors import vector_due, vectors_request
-from memories_app.errors import MemoryValidationError, Problem
-from memories_app.facts import validation
-from memories_app.facts.facts import Likeness, subject_keys
-from memories_app.facts.renewals import says_end, says_new
+from memories_app.facts import facts, renewals, validation
 from memories_app.facts.validity import Validity
 from memories_app.models import Memory, MemoryEmbedding, MemorySource, MemoryStatus, RevisionReason
-from memories_app.store import memory_fields
+from memories_app.store import duplicate_lookup, memory_fields
 from memories_app.store.change import differs
-from memories_app.store.duplicate_lookup import (
-    MAX_COMPARED,
-    Claim,
-    Contradicted,
-    KnownFacts,
-    last_before,
-    renewed_by,
-    replacement_propose,
-)
-from memories_app.visibility import scope_of
 from memoryproject.foundation.audit.audit_events import Actor
-from memoryproject.foundation.bulk_rows import rows_add
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.staff_notices import Kind, notify
 from memoryproject.foundation.text.terms import IndexedText
@@ -49,7 +36,7 @@ class Prepared:
     new: validation.NewMemory
     scope: str
     fact_key: str
-    likeness: Likeness
+    likeness: facts.Likeness
     vector: list[float] | None
     indexed: IndexedText
 
@@ -57,7 +44,7 @@ class Prepared:
     def of(cls, new: validation.NewMemory, fact_key: str, vector: list[float] | None) -> "Prepared":
         return cls(
             new=new,
-            scope=scope_of(new.visibility, new.chat_id),
+            scope=visibility.scope_of(new.visibility, new.chat_id),
             fact_key=fact_key,
             likeness=memory_fields.likeness_to_compare(new),
             vector=vector,
@@ -108,7 +95,7 @@ class Storing:
         statuses = [MemoryStatus.ACTIVE]
         if any(one.new.proposed for one in prepared):
             statuses.append(MemoryStatus.PROPOSED)
-        known = KnownFacts.load(
+        known = duplicate_lookup.KnownFacts.load(
             scopes=[one.scope for one in prepared],
             likenesses=[one.likeness for one in prepared],
             subjects=[one.new.subject for one in prepared],
@@ -120,7 +107,7 @@ class Storing:
         self._audit(decided)
         return decided
 
-    def _decide(self, one: Prepared, known: KnownFacts, place: int) -> Remembered:
+    def _decide(self, one: Prepared, known: duplicate_lookup.KnownFacts, place: int) -> Remembered:
         same = known.same(one.scope, one.fact_key, one.likeness, proposed=one.new.proposed)
         if same is not None:
             self._tell_again(same, one.new)
@@ -130,9 +117,9 @@ class Storing:
         superseded: tuple[UUID, ...] = ()
         if one.new.supersedes and not one.new.proposed:
             validity = Validity(memory.valid_from, memory.valid_until)
-            claim = Claim.of(one.new, one.likeness, memory.said_at, validity)
+            claim = duplicate_lookup.Claim.of(one.new, one.likeness, memory.said_at, validity)
             found = known.contradicted(one.scope, claim, self._now)
-            if found == Contradicted():
+            if found == duplicate_lookup.Contradicted():
                 found = self._renewed(one, memory, claim)
             superseded = self._take_places(memory, found)
         known.add(memory, one.scope)
@@ -143,23 +130,27 @@ class Storing:
             unsure=bool(self._to_propose and self._to_propose[-1][0] is memory),
         )
 
-    def _renewed(self, one: Prepared, memory: Memory, claim: Claim) -> Contradicted:
+    def _renewed(
+        self, one: Prepared, memory: Memory, claim: duplicate_lookup.Claim
+    ) -> duplicate_lookup.Contradicted:
         content = one.new.content if one.likeness.sense else ""
-        is_new = one.likeness.renewed or says_new(content)
-        if memory.valid_until or not (is_new or says_end(content)):
-            return Contradicted()
-        if one.vector is None or self._compared >= MAX_COMPARED:
-            return Contradicted()
+        is_new = one.likeness.renewed or renewals.says_new(content)
+        if memory.valid_until or not (is_new or renewals.says_end(content)):
+            return duplicate_lookup.Contradicted()
+        if one.vector is None or self._compared >= duplicate_lookup.MAX_COMPARED:
+            return duplicate_lookup.Contradicted()
         self._compared += 1
         model = self._embedder
         calibration = model.calibration if is_new else None
-        found = renewed_by(memory, claim, one.vector, model.model_id, calibration)
+        found = duplicate_lookup.renewed_by(memory, claim, one.vector, model.model_id, calibration)
         # What an earlier one of the same batch has replaced already.
         found.replaced = [self._changed.get(each.pk, each) for each in found.replaced]
         found.replaced = [each for each in found.replaced if each.status == MemoryStatus.ACTIVE]
         return found
 
-    def _take_places(self, memory: Memory, found: Contradicted) -> tuple[UUID, ...]:
+    def _take_places(
+        self, memory: Memory, found: duplicate_lookup.Contradicted
+    ) -> tuple[UUID, ...]:
         """Let a memory take the places of older ones; staff are asked about pinned ones."""
         taken = []
         for older in (*found.replaced, *found.ending):
@@ -170,7 +161,7 @@ class Storing:
             if older in found.replaced:
                 self._supersede(older, memory)
             else:
-                older.valid_until = last_before(memory)
+                older.valid_until = duplicate_lookup.last_before(memory)
                 self._touch(older)
                 self._ended.append(older)
         self._to_propose += [(memory, older) for older in found.unsure]
@@ -186,7 +177,7 @@ class Storing:
             last_told_at=self._now,
             created_at=self._now,
             fact_key=one.fact_key,
-            likeness=[*one.likeness.keys, *subject_keys(new.subject, new.speaker)],
+            likeness=[*one.likeness.keys, *facts.subject_keys(new.subject, new.speaker)],
         )
         self._created[memory.pk] = memory
         vector_due(memory, one.vector)
@@ -231,7 +222,7 @@ class Storing:
         metadata = {**memory.metadata, **validation.storable_metadata(new.metadata)}
         problems = [*validation.tag_problems(tuple(tags)), *validation.metadata_problems(metadata)]
         if problems:
-            raise MemoryValidationError([Problem(*each, place) for each in problems])
+            raise errors.MemoryValidationError([errors.Problem(*each, place) for each in problems])
         wanted = {"tags": tags, "metadata": metadata}
         merged = tuple(name for name in wanted if differs(getattr(memory, name), wanted[name]))
         if merged and memory.pk not in self._created:
@@ -264,7 +255,7 @@ class Storing:
     def _write(self) -> None:
         # Before the new ones: a scope may hold only one active memory of a fact.
         Memory.objects.bulk_update(self._changed.values(), CHANGED)
-        rows_add(list(self._created.values()))
+        Memory.objects.bulk_create(self._created.values())
         proposed = (one for one in self._created.values() if one.status == MemoryStatus.PROPOSED)
         # Without the chat: here it is a plain column, and may name none.
         notify(Kind.SUGGESTED, ((memory.pk, None) for memory in proposed))
@@ -272,7 +263,7 @@ class Storing:
         Memory.objects.bulk_update(linked, ["superseded_by"])
         merged = [self._changed[memory_id] for memory_id in self._before_merge]
         Memory.objects.bulk_update(merged, [*MERGED, "terms"])
-        rows_add(self._vectors)
+        MemoryEmbedding.objects.bulk_create(self._vectors)
         vectors_request(self._created.values())
         MemorySource.objects.bulk_create(self._tellings, ignore_conflicts=True)
         memory_fields.revisions_add(
@@ -281,7 +272,7 @@ class Storing:
         before = list(self._before_merge.values())
         memory_fields.revisions_add(before, reason=RevisionReason.UPDATED, actor=self._actor)
         for newer, older in self._to_propose:
-            replacement_propose(newer=newer, older=older)
+            duplicate_lookup.replacement_propose(newer=newer, older=older)
 
     def _audit(self, decided: Sequence[Remembered]) -> None:
         done: list[memory_fields.Done] = []

@@ -12,15 +12,8 @@ from uuid import UUID
 from django.db.models.expressions import RawSQL
 from django.utils import timezone
 
-from memories_app.facts.facts import (
-    Likeness,
-    Verdict,
-    likeness_of,
-    speakers_in,
-    subject_keys,
-    verdict_on,
-)
-from memories_app.facts.renewals import may_end, may_renew, renews
+from memories_app import vector_search, visibility
+from memories_app.facts import facts, renewals
 from memories_app.facts.validation import NewMemory
 from memories_app.facts.validity import Validity
 from memories_app.models import (
@@ -33,8 +26,6 @@ from memories_app.models import (
     ProposalMemory,
     ProposalState,
 )
-from memories_app.vector_search import nearest_keys
-from memories_app.visibility import is_current
 from memoryproject.foundation.integrations.embedders.base import Calibration
 from memoryproject.foundation.process.narrowing import present
 
@@ -80,7 +71,7 @@ class Contradicted:
 class Claim:
     """A new statement: what it says, since when, and when it holds."""
 
-    likeness: Likeness
+    likeness: facts.Likeness
     said_at: datetime
     validity: Validity
     subject: str = ""
@@ -89,29 +80,31 @@ class Claim:
 
     @classmethod
     def of(
-        cls, new: NewMemory, likeness: Likeness, said_at: datetime, validity: Validity
+        cls, new: NewMemory, likeness: facts.Likeness, said_at: datetime, validity: Validity
     ) -> "Claim":
         """Return what a new memory states."""
-        speakers = frozenset(subject_keys("", new.speaker))
+        speakers = frozenset(facts.subject_keys("", new.speaker))
         return cls(likeness, said_at, validity, new.subject, new.chat_id, speakers)
 
-    def is_anothers(self, older: Memory, likeness: Likeness) -> bool:
+    def is_anothers(self, older: Memory, likeness: facts.Likeness) -> bool:
         """Return whether an older memory is about another person, who said it of themselves."""
         if not (self.likeness.first_person or likeness.first_person):
             return False
         chats = {self.chat_id, older.chat_id} - {None}
-        return len(chats) > 1 or speakers_in(older.likeness) != self.speakers
+        return len(chats) > 1 or facts.speakers_in(older.likeness) != self.speakers
 
-    def sort_in(self, found: Contradicted, older: Memory, verdict: Verdict, now: datetime) -> None:
+    def sort_in(
+        self, found: Contradicted, older: Memory, verdict: facts.Verdict, now: datetime
+    ) -> None:
         """Put an older memory where it belongs.
 
         What holds for a time takes no place: the older one holds again afterwards. What has an end
         of its own needs no other.
         """
         begins = self.validity.begins
-        if verdict is Verdict.BESIDE or self.validity.ends or older.valid_until:
+        if verdict is facts.Verdict.BESIDE or self.validity.ends or older.valid_until:
             return
-        if verdict is Verdict.UNSURE or older.said_at > self.said_at:
+        if verdict is facts.Verdict.UNSURE or older.said_at > self.said_at:
             found.unsure.append(older)
         elif begins and begins > now and not (older.valid_from and older.valid_from >= begins):
             found.ending.append(older)
@@ -140,14 +133,14 @@ class KnownFacts:
         cls,
         *,
         scopes: Iterable[str],
-        likenesses: Iterable[Likeness],
+        likenesses: Iterable[facts.Likeness],
         fact_keys: Iterable[str],
         subjects: Iterable[str] = (),
         statuses: Collection[str] = (MemoryStatus.ACTIVE,),
     ) -> "KnownFacts":
         """Load the memories that share a key with any of the texts."""
         keys = {key for likeness in likenesses for key in likeness.keys}
-        keys |= {key for subject in subjects for key in subject_keys(subject)}
+        keys |= {key for subject in subjects for key in facts.subject_keys(subject)}
         likeness_keys = sorted(keys)
         wanted = sorted(set(scopes))
         same_key = [sorted(set(fact_keys)), wanted]
@@ -164,14 +157,14 @@ class KnownFacts:
             self._by_key[scope, key].append(memory)
 
     def same(
-        self, scope: str, fact_key: str, likeness: Likeness, *, proposed: bool = False
+        self, scope: str, fact_key: str, likeness: facts.Likeness, *, proposed: bool = False
     ) -> Memory | None:
         """Return the memory that states this fact. ``proposed``: include proposed ones."""
         found = self.all_same(scope, fact_key, likeness, proposed=proposed)
         return found[0] if found else None
 
     def all_same(
-        self, scope: str, fact_key: str, likeness: Likeness, *, proposed: bool = False
+        self, scope: str, fact_key: str, likeness: facts.Likeness, *, proposed: bool = False
     ) -> list[Memory]:
         """Return all memories that state this fact, those with an equal text first."""
         statuses = {str(MemoryStatus.ACTIVE), *([str(MemoryStatus.PROPOSED)] if proposed else [])}
@@ -187,7 +180,7 @@ class KnownFacts:
 
         Those about the same subject say otherwise whatever they say.
         """
-        about = subject_keys(claim.subject)
+        about = facts.subject_keys(claim.subject)
         found = {
             memory.pk: memory
             for key in (*claim.likeness.keys, *about)
@@ -197,10 +190,10 @@ class KnownFacts:
         }
         result = Contradicted()
         for memory in found.values():
-            verdict = Verdict.REPLACES
+            verdict = facts.Verdict.REPLACES
             if not any(key in memory.likeness for key in about):
-                likeness = likeness_of(memory.content)
-                verdict = verdict_on(newer=claim.likeness, older=likeness)
+                likeness = facts.likeness_of(memory.content)
+                verdict = facts.verdict_on(newer=claim.likeness, older=likeness)
                 if claim.is_anothers(memory, likeness):
                     continue
             claim.sort_in(result, memory, verdict, now)
@@ -292,30 +285,30 @@ def renewed_by(
     and those whose end it may tell. ``calibration``: None if it doesn't say that its value is new.
     """
     others = Memory.objects.filter(
-        is_current(timezone.now()),
+        visibility.is_current(timezone.now()),
         visibility=memory.visibility,
         chat_id=memory.chat_id,
         status=MemoryStatus.ACTIVE,
         document__isnull=True,
         said_at__lte=memory.said_at,
     ).exclude(fact_key__startswith=ALONE)
-    near = nearest_keys(scope=others, model=model_id, vector=vector, limit=MAX_NEAR)
+    near = vector_search.nearest_keys(scope=others, model=model_id, vector=vector, limit=MAX_NEAR)
     rows = MemoryEmbedding.objects.filter(model=model_id, memory__in=near).select_related("memory")
     by_key = {row.memory_id: row for row in rows}
     found = Contradicted()
     for place, older in enumerate(by_key[key].memory for key in near if key in by_key):
-        verdict = Verdict.BESIDE
-        if calibration and renews(memory.content, older.content):
-            verdict = Verdict.REPLACES
-        elif may_end(memory.content, older.content):
-            verdict = Verdict.UNSURE
-        elif calibration and place == 0 and may_renew(memory.content, older.content):
+        verdict = facts.Verdict.BESIDE
+        if calibration and renewals.renews(memory.content, older.content):
+            verdict = facts.Verdict.REPLACES
+        elif renewals.may_end(memory.content, older.content):
+            verdict = facts.Verdict.UNSURE
+        elif calibration and place == 0 and renewals.may_renew(memory.content, older.content):
             cosine = sum(map(mul, vector, by_key[older.pk].vector))
             odds = math.exp(calibration.slope * (cosine - calibration.midpoint))
-            verdict = Verdict.UNSURE if odds / (1 + odds) >= MIN_PROBABILITY else verdict
-        if claim.is_anothers(older, likeness_of(older.content)):
+            verdict = facts.Verdict.UNSURE if odds / (1 + odds) >= MIN_PROBABILITY else verdict
+        if claim.is_anothers(older, facts.likeness_of(older.content)):
             continue
-        if verdict is Verdict.REPLACES and older.valid_until and claim.validity == Validity():
+        if verdict is facts.Verdict.REPLACES and older.valid_until and claim.validity == Validity():
             # "The meeting is tomorrow" ends by itself, but is wrong once it was moved.
             found.replaced.append(older)
         else:

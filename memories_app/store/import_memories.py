@@ -20,7 +20,6 @@ from memories_app.store import memory_fields
 from memories_app.store.transfer_record import Record
 from memories_app.visibility import scope_of
 from memoryproject.foundation.audit.audit_events import Actor
-from memoryproject.foundation.bulk_rows import rows_add
 from memoryproject.foundation.integrations.embedders.base import Embedder, embed_awaited
 
 logger = logging.getLogger(__name__)
@@ -94,15 +93,16 @@ class MemoryImport:
         if self._embedder is not None:
             for memory, record in zip(memories, records, strict=True):
                 vector_due(memory, record.embeddings.get(self._embedder.model_id))
-        # Their times of change are those of the export.
-        rows_add(memories, as_given=True)
+        Memory.objects.bulk_create(memories)
         pairs = list(zip(memories, records, strict=True))
-        rows_add(
-            [
-                MemoryEmbedding(memory=memory, model=model, vector=vector)
-                for memory, record in pairs
-                for model, vector in record.embeddings.items()
-            ]
+        # Their times of change are those of the export.
+        for memory, record in pairs:
+            memory.updated_at = record.updated_at
+        Memory.objects.bulk_update(memories, ["updated_at"])
+        MemoryEmbedding.objects.bulk_create(
+            MemoryEmbedding(memory=memory, model=model, vector=vector)
+            for memory, record in pairs
+            for model, vector in record.embeddings.items()
         )
         MemoryRevision.objects.bulk_create(
             MemoryRevision(memory=memory, **values)
@@ -200,6 +200,5 @@ def _memory(record: Record) -> Memory:
         superseded_at=record.superseded_at,
         created_at=record.created_at,
         fact_key=memory_fields.fact_key_of(new),
-        updated_at=record.updated_at,
         likeness=memory_fields.likeness_to_compare(new).keys,
     )

@@ -16,10 +16,8 @@ from django.utils.translation import gettext as _
 from memories_app.errors import MemoryNotFoundError, MemoryStateError
 from memories_app.facts.validation import MAX_CONTENT, NewMemory
 from memories_app.models import Memory, MemoryStatus
-from memories_app.store.change import memory_patch
-from memories_app.store.memory_fields import scopes_lock
+from memories_app.store import change, memory_fields, retract
 from memories_app.store.remember import memory_remember
-from memories_app.store.retract import memories_delete
 from memories_app.visibility import scope_of
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor
 from memoryproject.foundation.integrations.embedders.base import Embedder
@@ -62,7 +60,7 @@ def keyed_put(
 
     def claim() -> None:
         before_storing()
-        scopes_lock([scope])
+        memory_fields.scopes_lock([scope])
         if there.exists():
             raise MemoryStateError(_("Somebody else changed this memory. Look, and try again."))
         check(None)
@@ -74,7 +72,7 @@ def keyed_put(
             return made.memory, True
         ended = known.expires_at is not None and known.expires_at <= timezone.now()
         seen: Callable[[Memory], None] = (lambda _memory: check(None)) if ended else check
-        memory = memory_patch(
+        memory = change.memory_patch(
             memory_id=known.pk, changes=changes, actor=actor, embedder=embedder, check=seen
         )
         return memory, ended
@@ -124,4 +122,4 @@ def keyed_expire(now: datetime) -> None:
     expired = Memory.objects.filter(key__isnull=False, expires_at__lte=now).order_by("expires_at")
     keys = list(expired.values_list("pk", flat=True)[:EXPIRED_AT_ONCE])
     if keys:
-        memories_delete(memory_ids=keys, actor=SYSTEM)
+        retract.memories_delete(memory_ids=keys, actor=SYSTEM)

@@ -10,14 +10,13 @@ from uuid import UUID
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
-from memories_app.errors import MemoryValidationError, Problem
+from memories_app import errors, visibility
 from memories_app.facts.facts import fact_key, likeness_of
 from memories_app.facts.validation import NewMemory, problems_of
 from memories_app.models import Memory, MemorySource
 from memories_app.store.deduplicate import DUPLICATE, Prepared, Remembered, Storing
 from memories_app.store.duplicate_lookup import Claim, Contradicted, KnownFacts
 from memories_app.store.memory_fields import fact_key_of, validity_given
-from memories_app.visibility import scope_of
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor
 from memoryproject.foundation.integrations.embedders.base import Embedder, embed_awaited
 from memoryproject.foundation.process.tracing import memory_span, note_records
@@ -71,12 +70,12 @@ def memories_remember(
     if len(memories) > MAX_AT_ONCE:
         text = _("are %(count)s, at most %(most)s at once")
         detail = text % {"count": len(memories), "most": MAX_AT_ONCE}
-        raise MemoryValidationError([Problem("memories", detail)])
+        raise errors.MemoryValidationError([errors.Problem("memories", detail)])
     problems = [
         problem for place, new in enumerate(memories) for problem in problems_of(new, place)
     ]
     if problems:
-        raise MemoryValidationError(problems, many=len(memories) > 1)
+        raise errors.MemoryValidationError(problems, many=len(memories) > 1)
     keys = [fact_key_of(new) for new in memories]
     duplicates = _duplicate_of(memories, keys)
     fresh = [place for place in range(len(memories)) if place not in duplicates]
@@ -167,7 +166,7 @@ def memories_foresee(memories: Sequence[NewMemory], *, now: datetime) -> list[Fo
 
     Each is looked at on its own: what one of them says about another isn't seen.
     """
-    scopes = [scope_of(new.visibility, new.chat_id) for new in memories]
+    scopes = [visibility.scope_of(new.visibility, new.chat_id) for new in memories]
     likenesses = [likeness_of(new.content) for new in memories]
     keys = [fact_key(new.content) for new in memories]
     known = KnownFacts.load(

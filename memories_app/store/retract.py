@@ -12,9 +12,7 @@ from django.db.models import Q, QuerySet
 
 from memories_app.facts.facts import fact_key
 from memories_app.models import Memory, MemorySource, MemoryStatus, MergeProposal, Tombstone
-from memories_app.store.change import memory_reinstate
-from memories_app.store.duplicate_lookup import last_before
-from memories_app.store.memory_fields import memories_audit, scopes_lock
+from memories_app.store import change, duplicate_lookup, memory_fields
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.process.tracing import memory_span, note_records
 
@@ -30,7 +28,7 @@ def memories_retract(*, message_id: UUID, actor: Actor) -> list[UUID]:
     Return the ids of the deleted memories.
     """
     with transaction.atomic():
-        scopes_lock(_learned_from(message_id).values_list("scope", flat=True))
+        memory_fields.scopes_lock(_learned_from(message_id).values_list("scope", flat=True))
         gone = []
         for memory in _learned_from(message_id).order_by("created_at", "memory_id"):
             others = _remove_source(memory, message_id)
@@ -85,7 +83,7 @@ def _reinstate(memory: Memory, actor: Actor) -> None:
         )
         if same.exists():
             continue
-        memory_reinstate(older, actor=actor)
+        change.memory_reinstate(older, actor=actor)
 
 
 # Delete memories with all that was derived from them, and keep tombstones of forgotten texts.
@@ -142,7 +140,7 @@ def memories_delete(*, memory_ids: Sequence[UUID], actor: Actor) -> list[UUID]:
 def memories_lock(memory_ids: Collection[UUID]) -> list[Memory]:
     """Return these memories and those that they superseded, locked with their scopes."""
     found = Memory.objects.filter(pk__in=list(memory_ids))
-    scopes_lock(found.order_by().values_list("scope", flat=True))
+    memory_fields.scopes_lock(found.order_by().values_list("scope", flat=True))
     rows = Memory.objects.filter(pk__in=with_older(memory_ids)).defer("terms", "content")
     return list(rows.select_for_update().order_by("pk"))
 
@@ -160,7 +158,7 @@ def memories_remove(
 
     ``details``: those of the audit events, such as the receipt of the erasure.
     """
-    memories_audit([("memory.forget", memory, details) for memory in gone], actor)
+    memory_fields.memories_audit([("memory.forget", memory, details) for memory in gone], actor)
     _, rows = Memory.objects.filter(pk__in=[memory.pk for memory in gone]).delete()
     _reopen(gone)
     note_records(len(gone))
@@ -174,7 +172,7 @@ def _reopen(gone: Sequence[Memory]) -> None:
             Memory.objects.filter(
                 scope=memory.scope,
                 status=MemoryStatus.ACTIVE,
-                valid_until=last_before(memory),
+                valid_until=duplicate_lookup.last_before(memory),
                 likeness__overlap=memory.likeness,
             ).update(valid_until=None)
 

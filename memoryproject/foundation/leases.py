@@ -211,13 +211,13 @@ class LeasedKind:
         return len(keys)
 
 
-def leases_sweep(kinds: Sequence[LeasedKind], *, now: datetime | None = None) -> dict[str, int]:
+def leases_sweep(kinds: Sequence[LeasedKind]) -> dict[str, int]:
     """Enqueue the abandoned work of all kinds; return how many of each.
 
     Safe to run at any time, by several workers at once. A kind that fails doesn't stop the
     others: its error is raised after them.
     """
-    now = now or timezone.now()
+    now = timezone.now()
     swept: dict[str, int] = {}
     failed: Exception | None = None
     for kind in kinds:
@@ -232,6 +232,12 @@ def leases_sweep(kinds: Sequence[LeasedKind], *, now: datetime | None = None) ->
 
 
 # Locks of the database.
+
+
+def transaction_lock(key: int) -> None:
+    """Wait for and take a lock, which the caller's transaction holds until its end."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [key])
 
 
 @contextmanager

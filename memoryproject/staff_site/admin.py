@@ -14,8 +14,7 @@ from django_q.models import Failure, OrmQ, Schedule, Success
 
 from memoryproject.foundation.admin_kit.display import column, moment_shown
 from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin
-from memoryproject.staff_site.accounts.lockout import FailedLoginAdmin
-from memoryproject.staff_site.accounts.users import StaffGroupAdmin, StaffUserAdmin
+from memoryproject.staff_site.accounts import lockout, users
 from memoryproject.staff_site.models import FailedLogin
 from memoryproject.staff_site.operations.provider_test import RIGHT
 from memoryproject.staff_site.operations.queue import fault_of, kind_of
@@ -73,9 +72,9 @@ class ScheduleAdmin(JobAdmin):
 
 
 PAGES = {
-    User: StaffUserAdmin,
-    Group: StaffGroupAdmin,
-    FailedLogin: FailedLoginAdmin,
+    User: users.StaffUserAdmin,
+    Group: users.StaffGroupAdmin,
+    FailedLogin: lockout.FailedLoginAdmin,
     Schedule: ScheduleAdmin,
     Success: TaskAdmin,
     Failure: TaskAdmin,

@@ -22,13 +22,8 @@ from django_q.models import OrmQ
 from memoryproject.foundation.audit.models import AuditVerification
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS
-from memoryproject.foundation.outside_services.models import (
-    OutsideService,
-    ServiceName,
-    services_sick,
-)
-from memoryproject.foundation.process.own_address import absolute_url
-from memoryproject.foundation.process.storage import free_bytes
+from memoryproject.foundation.outside_services import models
+from memoryproject.foundation.process import own_address, storage
 from memoryproject.staff_site import server_state
 from memoryproject.staff_site.models import Alert
 from sessions_app.conversations.chat_queries import handovers_open
@@ -79,7 +74,7 @@ def _services() -> Iterator[Condition]:
     An outage has one key from what first shows it until nothing waits for it any more.
     """
     refused = {PROVIDERS[name].service: PROVIDERS[name].key_setting for name in accounts_refused()}
-    sick = services_sick()
+    sick = models.services_sick()
     for service in sick:
         why = service.error or ErrorText("service_paused")
         text = ErrorText("alert_service", service=str(service), why=why)
@@ -88,10 +83,10 @@ def _services() -> Iterator[Condition]:
         yield Condition(_key(service.name, service.target), text)
     waiting = {name: _refused(name, setting) for name, setting in refused.items()}
     if Turn.objects.filter(state=TurnState.DEFERRED).exists():
-        waiting[ServiceName.CHAT_MODEL] = ErrorText("alert_questions")
+        waiting[models.ServiceName.CHAT_MODEL] = ErrorText("alert_questions")
     for name, text in waiting.items():
         if not any(service.name == name for service in sick):
-            newest = OutsideService.objects.filter(name=name).order_by("-changed_at").first()
+            newest = models.OutsideService.objects.filter(name=name).order_by("-changed_at").first()
             yield Condition(_key(name, newest.target if newest else ""), text)
 
 
@@ -104,7 +99,7 @@ def _refused(service: str, setting: str) -> ErrorText:
 
 
 def _disk() -> Iterator[Condition]:
-    free = free_bytes(settings.DATA_DIR)
+    free = storage.free_bytes(settings.DATA_DIR)
     if free < LOW_DISK_BYTES:
         yield Condition("disk", ErrorText("alert_disk", free=free >> 20))
 
@@ -217,7 +212,7 @@ def notice_post(url: str, notice: Notice) -> None:
     """
     import httpx  # noqa: PLC0415 slow
 
-    address = absolute_url(reverse("admin:index"))
+    address = own_address.absolute_url(reverse("admin:index"))
     body = {
         "event": "alert.over" if notice.is_over else "alert.raised",
         "key": notice.key,
@@ -237,7 +232,7 @@ def notice_post(url: str, notice: Notice) -> None:
 def notice_mail(to: Sequence[str], notice: Notice) -> None:
     """Send an e-mail through the server of EMAIL_URL. Raises ChannelError."""
     subject = f"[WhatsApp memory] {notice.line}"
-    address = absolute_url(reverse("admin:index"))
+    address = own_address.absolute_url(reverse("admin:index"))
     body = f"{notice.line}\n\nSince {notice.since} (UTC).\n{address}\n".rstrip() + "\n"
     try:
         # A subject is one line of moderate length.

@@ -21,8 +21,7 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
 from memories_app.models import Memory
-from memoryproject import __version__
-from memoryproject.folders import IS_CLONE, TYPED
+from memoryproject import __version__, folders
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS, provider_states
 from memoryproject.foundation.outside_services.models import ServiceName, services_sick
@@ -104,8 +103,8 @@ def home(request: HttpRequest) -> HttpResponse:
         "parts": found,
         "ready": all(part.ready for part in found),
         # Where the person types: in a clone, or with the wheel.
-        "is_clone": IS_CLONE,
-        "commands": TYPED,
+        "is_clone": folders.IS_CLONE,
+        "commands": folders.TYPED,
         "memory_enabled": settings.ENABLE_MEMORY_SYSTEM,
         "webhooks": [absolute_url(reverse(f"webhook-{name}"), request) for name in PROVIDERS],
         "has_owner": bool(settings.GODFATHER_PHONE),

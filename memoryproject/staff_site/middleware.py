@@ -29,13 +29,7 @@ from django.utils import timezone, translation
 from django.utils.deprecation import MiddlewareMixin
 from django.utils.translation import gettext as _
 
-from memoryproject.foundation.process import tracing
-from memoryproject.foundation.process.logfile import log_context
-from memoryproject.foundation.process.storage import (
-    STORAGE_FULL,
-    SharedTimes,
-    is_caused_by_full_disk,
-)
+from memoryproject.foundation.process import logfile, storage, tracing
 from memoryproject.foundation.replica import each_from_replica, from_replica
 from memoryproject.foundation.rest_kit.bodies import drain, may_be_slow
 from memoryproject.foundation.rest_kit.errors import error_response
@@ -130,7 +124,7 @@ class KnownHosts(MiddlewareMixin):
         shown = host if len(host) <= SHOWN_HOST else f"{host[:SHOWN_HOST]}…"
         # Without room for the time nothing is logged: it would be each request.
         with suppress(OSError):
-            times = SharedTimes(settings.DATA_DIR / "refused-hosts.times")
+            times = storage.SharedTimes(settings.DATA_DIR / "refused-hosts.times")
             if times.claim("host", now=time.time(), every=LOGGED_EVERY_SECONDS):
                 logger.warning("Host %a isn't allowed: see BASE_URL and ALLOWED_HOSTS.", shown)
         if not may_be_slow(request):
@@ -197,7 +191,7 @@ class RequestIds:
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         sent = request.headers.get(REQUEST_ID, "")
         request_id = sent if _REQUEST_ID.fullmatch(sent) else uuid.uuid4().hex
-        with log_context(request=request_id):
+        with logfile.log_context(request=request_id):
             response = self._traced(request)
         response[REQUEST_ID] = request_id
         return response
@@ -331,9 +325,9 @@ class StorageFull(MiddlewareMixin):
     def process_exception(
         self, request: HttpRequest, exception: Exception
     ) -> HttpResponseBase | None:
-        if not is_caused_by_full_disk(exception, settings.DATA_DIR):
+        if not storage.is_caused_by_full_disk(exception, settings.DATA_DIR):
             return None
         logger.critical("The disk is full: %s could not be served.", request.path)
         if request.path_info.startswith("/api/"):
-            return error_response("storage_full", STORAGE_FULL, status=507)
-        return render(request, "507.html", {"text": _(STORAGE_FULL)}, status=507)
+            return error_response("storage_full", storage.STORAGE_FULL, status=507)
+        return render(request, "507.html", {"text": _(storage.STORAGE_FULL)}, status=507)

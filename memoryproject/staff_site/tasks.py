@@ -8,9 +8,8 @@ from django.conf import settings
 from django.core.cache import cache
 from django.utils import timezone
 
-from memoryproject.staff_site.alerts import alerts_update, configured_channels, current_conditions
+from memoryproject.staff_site import alerts, notification_delivery
 from memoryproject.staff_site.dashboard.rollups import rollups_recount
-from memoryproject.staff_site.notification_delivery import notices_store, notifications_tend
 from memoryproject.staff_site.operations.models_page import KEPT_SECONDS, LAST_CHECK
 
 # A run ends before the next one is due.
@@ -20,15 +19,15 @@ MAX_SECONDS = 50.0
 def check_alerts() -> int:
     """Find what needs attention and tell the operator; return how much it is."""
     now = timezone.now()
-    return alerts_update(current_conditions(now), configured_channels(), now)
+    return alerts.alerts_update(alerts.current_conditions(now), alerts.configured_channels(), now)
 
 
 def notify_staff(
     kind: str = "", events: Sequence[tuple[str, UUID | None]] = (), user_id: int | None = None
 ) -> int:
     """Tell members of staff of these events, and of what else is due; return how many were sent."""
-    notices_store(kind, events, user_id)
-    return notifications_tend(timezone.now())
+    notification_delivery.notices_store(kind, events, user_id)
+    return notification_delivery.notifications_tend(timezone.now())
 
 
 def recount() -> int:

@@ -3,7 +3,6 @@
 import json
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -14,7 +13,7 @@ from django.db import transaction
 from django.db.models import Subquery
 from django.db.models.functions import Coalesce
 
-from memoryproject.foundation.bulk_rows import MIN_FOR_COPY, rows_add, sent_together
+from memoryproject.foundation.bulk_rows import sent_together
 from memoryproject.foundation.integrations.llm.base import message_tokens
 from memoryproject.foundation.text.characters import estimate_tokens
 from sessions_app.conversations import message_text, session_lifecycle
@@ -145,8 +144,8 @@ def messages_add(
     is_active = any(message.role != Role.SUMMARY for message in messages)
     if is_active:
         session.last_active = now
-    with sent_together() if len(messages) < MIN_FOR_COPY else nullcontext():
-        rows_add(messages)
+    with sent_together():
+        Message.objects.bulk_create(messages)
         window_prune(session=session, token_limit=token_limit)
         changed = {name: getattr(session, name) for name in CHANGED_BY_MESSAGES}
         ChatSession.objects.filter(pk=session.pk).update(**changed)

@@ -14,7 +14,6 @@ from django.db import connection
 from django.utils.timezone import now
 
 from memoryproject.foundation.audit.audit_events import SYSTEM
-from memoryproject.foundation.bulk_rows import rows_add
 from memoryproject.foundation.integrations.lenient import fingerprint
 from memoryproject.foundation.integrations.whatsapp.events import (
     InboundMessage,
@@ -191,7 +190,7 @@ def old_messages_add(*, session: ChatSession, rows: Sequence[Message], token_lim
     ended and locked, is saved.
     """
     last = session.messages.order_by("-order_num").values_list("timestamp", flat=True).first()
-    rows_add(rows)
+    Message.objects.bulk_create(rows)
     if last is not None and last > rows[0].timestamp:
         highest = max(row.order_num for row in rows)
         with connection.cursor() as cursor:

@@ -6,7 +6,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
 
-from memoryproject.stored_schema import OtherSchemaError, schema_check
+from memoryproject.management.commands.prepare import OtherSchemaError, schema_check
 
 pytestmark = pytest.mark.django_db
 

@@ -9,8 +9,8 @@ import pytest
 
 from memories_app.models import Memory
 from memoryproject.foundation.integrations.llm.base import ChatRequest, Completion, ToolCall
+from memoryproject.foundation.integrations.llm.openai_chat import with_calls_of_text
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
-from memoryproject.foundation.integrations.llm.written_calls import with_calls_of_text
 from sessions_app.models import Turn, TurnReplay
 from sessions_app.turns.model_tools import MAX_ROUNDS, is_stated_in
 from tests.tables import table

@@ -13,15 +13,8 @@ from django.core.management.base import CommandError
 from django.db import DatabaseError, OperationalError
 from django.utils import timezone
 
-from memories_app.memory_document_format.envelope import content_read, read_duration, stamp
+from memories_app.memory_document_format import envelope, strict_json
 from memories_app.memory_document_format.names import CATEGORIES, SUPERSEDED, Pattern
-from memories_app.memory_document_format.strict_json import (
-    MAX_BYTES,
-    MemoryDocumentError,
-    MemoryDocumentInvalidError,
-    MemoryDocumentNotFoundError,
-    render_problem,
-)
 from memories_app.memory_documents.database_store import DatabaseStore
 from memories_app.memory_documents.store import (
     Broken,
@@ -52,7 +45,7 @@ WRITING = ("save", "import")
 
 def _duration(text: str) -> timedelta:
     try:
-        return read_duration(text)
+        return envelope.read_duration(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 
@@ -104,11 +97,11 @@ class Command(DeclaredCommand):
             self.stderr.write(MEMORY_OFF)
         try:
             getattr(self, f"_{options['action']}")(store, options)
-        except MemoryDocumentInvalidError as error:
+        except strict_json.MemoryDocumentInvalidError as error:
             raise CommandError(problems_as_text(error)) from error
-        except MemoryDocumentNotFoundError as error:
+        except strict_json.MemoryDocumentNotFoundError as error:
             raise CommandError(f"{error}{_elsewhere(store, options)}") from error
-        except MemoryDocumentError as error:
+        except strict_json.MemoryDocumentError as error:
             raise CommandError(str(error)) from error
         except OperationalError:
             raise
@@ -120,7 +113,7 @@ class Command(DeclaredCommand):
 
     def _save(self, store: MemoryDocumentStore, options: dict[str, Any]) -> None:
         category = options["category"]
-        given = content_read(category, content_given(options["content"]))
+        given = envelope.content_read(category, content_given(options["content"]))
         session_id = options["session_id"]
         saved = store.save(
             category=category,
@@ -218,9 +211,9 @@ def _elsewhere(store: MemoryDocumentStore, options: dict[str, Any]) -> str:
         return ""
     try:
         store.load(category=options["category"], identifier=options["identifier"], archived=True)
-    except MemoryDocumentNotFoundError:
+    except strict_json.MemoryDocumentNotFoundError:
         return ""
-    except MemoryDocumentError:
+    except strict_json.MemoryDocumentError:
         pass  # It is there, broken.
     return " There is one in the archive: see it by load --archived."
 
@@ -233,12 +226,12 @@ _SHOWN = 20
 
 def content_given(option: str) -> bytes | str:
     """Return the content as it was given, cut just above the size limit."""
-    return sys.stdin.buffer.read(MAX_BYTES + 1) if option == "-" else option
+    return sys.stdin.buffer.read(strict_json.MAX_BYTES + 1) if option == "-" else option
 
 
 def found_as_text(found: Found) -> str:
     key, about = found.key, found.about
-    return f"{stamp(about.changed)}  {key.category:<10}  {about.status:<10}  {key.name}"
+    return f"{envelope.stamp(about.changed)}  {key.category:<10}  {about.status:<10}  {key.name}"
 
 
 def found_as_dict(found: Found) -> dict[str, Any]:
@@ -246,8 +239,8 @@ def found_as_dict(found: Found) -> dict[str, Any]:
     return {
         **key_as_dict(found.key),
         "summary": about.summary,
-        "created": stamp(about.created),
-        "changed": stamp(about.changed),
+        "created": envelope.stamp(about.created),
+        "changed": envelope.stamp(about.changed),
         "status": about.status,
         "session_id": about.session_id,
     }
@@ -294,7 +287,8 @@ def counted(count: int) -> str:
 
 
 def broken_as_text(broken: Broken) -> str:
-    return f"Left alone, it can't be read: {broken.path}: {render_problem(broken.problems)}"
+    problem = strict_json.render_problem(broken.problems)
+    return f"Left alone, it can't be read: {broken.path}: {problem}"
 
 
 def report_as_text(report: TransferReport) -> str:
@@ -310,7 +304,7 @@ def report_as_text(report: TransferReport) -> str:
     return "\n".join(lines)
 
 
-def problems_as_text(error: MemoryDocumentInvalidError) -> str:
+def problems_as_text(error: strict_json.MemoryDocumentInvalidError) -> str:
     """Return all problems, one a line."""
     lines = [f"  {problem}" for problem in error.problems]
     return "\n".join([f"{error.place or 'The document'} is not as it should be:", *lines])

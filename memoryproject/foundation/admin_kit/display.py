@@ -46,14 +46,14 @@ def shown_short(text: str, longest: int = SHORT) -> SafeString:
     return shown_text(text if len(text) <= longest else text[: longest - 1] + "…")
 
 
-def shown_labelled(label: str, text: str, longest: int = SHORT) -> SafeString:
+def shown_labelled(label: str, text: str) -> SafeString:
     """Return a text for lists after its label, which stands apart from the text's own direction.
 
     Without a label the text alone.
     """
     if not label:
-        return shown_short(text, longest)
-    shown = shown_short(text, longest) if text else ""
+        return shown_short(text)
+    shown = shown_short(text) if text else ""
     return format_html('<span class="quiet">[{}]</span> {}', label, shown)
 
 

@@ -2,8 +2,8 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from datetime import date, datetime, time, timedelta
-from typing import Any, ClassVar, Literal
+from datetime import date, timedelta
+from typing import Any, ClassVar
 
 from django.contrib import admin, messages
 from django.contrib.admin.options import IncorrectLookupParameters
@@ -18,28 +18,11 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _, gettext_lazy
 
+from memoryproject.foundation.admin_kit import list_csv, list_filters, staff_admin, staff_pages
 from memoryproject.foundation.admin_kit.display import column, shown_json, shown_mark
-from memoryproject.foundation.admin_kit.list_csv import CSV_TYPE, as_download, csv_lines
-from memoryproject.foundation.admin_kit.list_filters import TypedFilter, value_filter
-from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin, sections
-from memoryproject.foundation.admin_kit.staff_pages import OwnPage, staff_page
-from memoryproject.foundation.audit.audit_events import (
-    ACTOR_KINDS,
-    Person,
-    action_shown,
-    audit_key,
-    object_shown,
-    people_shown,
-    pseudonyms_meant,
-    pseudonyms_of,
-    staff_record,
-)
-from memoryproject.foundation.audit.audit_logfile import Fields, canonical, line_of
-from memoryproject.foundation.audit.chain import signed_rows
-from memoryproject.foundation.audit.findings import shown_findings, shown_result
+from memoryproject.foundation.audit import audit_events, audit_logfile, chain, findings
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.audit.tasks import chain_state, verification_ask
-from memoryproject.foundation.replica import read_connection
 from memoryproject.foundation.text.uuids import uuid_or_none
 
 # The range that fits into the database, and a day more.
@@ -47,20 +30,18 @@ FIRST_YEAR, LAST_YEAR = 1970, 9000
 Events = QuerySet[AuditEvent]
 
 
-ACTION_FILTER = value_filter(
-    "action",
-    gettext_lazy("action"),
-    lambda _request: [(name, action_shown(name)) for name in values_there("action")],
+ACTION_FILTER = list_filters.used_value_filter(
+    AuditEvent, "action", gettext_lazy("action"), audit_events.action_shown, most=500
 )
-OBJECT_FILTER = value_filter(
-    "object_type",
-    gettext_lazy("object"),
-    lambda _request: [(name, object_shown(name)) for name in values_there("object_type") if name],
+OBJECT_FILTER = list_filters.used_value_filter(
+    AuditEvent, "object_type", gettext_lazy("object"), audit_events.object_shown, most=500
 )
-ACTOR_KIND_FILTER = value_filter("actor_kind", gettext_lazy("by whom"), ACTOR_KINDS.items())
+ACTOR_KIND_FILTER = list_filters.value_filter(
+    "actor_kind", gettext_lazy("by whom"), audit_events.ACTOR_KINDS.items()
+)
 
 
-class ActorFilter(TypedFilter):
+class ActorFilter(list_filters.TypedFilter):
     """Filters by the actor's name. A person's pseudonym is also accepted."""
 
     title = gettext_lazy("name of who did it")
@@ -73,7 +54,7 @@ class ActorFilter(TypedFilter):
         return queryset.filter(actor=name) if name else queryset
 
 
-class PeriodFilter(TypedFilter):
+class PeriodFilter(list_filters.TypedFilter):
     """Filters from one day to another, both included, in the business's time zone."""
 
     title = gettext_lazy("when")
@@ -87,11 +68,11 @@ class PeriodFilter(TypedFilter):
     def queryset(self, request: HttpRequest, queryset: Events) -> Events:
         if self.problem():
             return queryset.none()
-        wanted = Q()
+        wanted, zone = Q(), timezone.get_current_timezone()
         if (first := self._day("from")) is not None:
-            wanted &= Q(at__gte=_begins(first))
+            wanted &= Q(at__gte=list_filters.midnight(first, zone))
         if (last := self._day("until")) is not None:
-            wanted &= Q(at__lt=_begins(last + timedelta(days=1)))
+            wanted &= Q(at__lt=list_filters.midnight(last + timedelta(days=1), zone))
         return queryset.filter(wanted)
 
     def _day(self, name: str) -> date | None:
@@ -116,24 +97,6 @@ class PeriodFilter(TypedFilter):
         return found
 
 
-def _begins(day: date) -> datetime:
-    return timezone.make_aware(datetime.combine(day, time.min))
-
-
-def values_there(column: Literal["action", "object_type"]) -> list[str]:
-    """Return each value once, by skipping through the index, however many rows each value has."""
-    query = (
-        "WITH RECURSIVE found AS ("  # noqa: S608 one of two names of ours
-        f" SELECT min({column}) AS value FROM audit_auditevent UNION ALL"
-        f" SELECT (SELECT min(event.{column}) FROM audit_auditevent event"
-        f" WHERE event.{column} > found.value) FROM found WHERE found.value IS NOT NULL)"
-        " SELECT value FROM found WHERE value IS NOT NULL ORDER BY value"
-    )
-    with read_connection().cursor() as cursor:
-        cursor.execute(query)
-        return [value for (value,) in cursor.fetchall()]
-
-
 # The list, the page of an event, and the exports.
 
 
@@ -150,26 +113,26 @@ def as_json_lines(events: QuerySet[AuditEvent]) -> Iterator[bytes]:
 
     An event that isn't sealed yet has no number and no seal.
     """
-    for fields, seal in signed_rows(events):
-        yield line_of(fields, seal)
+    for fields, seal in chain.signed_rows(events):
+        yield audit_logfile.line_of(fields, seal)
 
 
 def as_csv(events: QuerySet[AuditEvent]) -> Iterator[bytes]:
     """Yield the events as CSV with a row of titles."""
-    rows = ([*canonical(fields), seal] for fields, seal in signed_rows(events))
-    return csv_lines((*Fields._fields, "seal"), rows)
+    rows = ([*audit_logfile.canonical(fields), seal] for fields, seal in chain.signed_rows(events))
+    return list_csv.csv_lines((*audit_logfile.Fields._fields, "seal"), rows)
 
 
 FORMATS: dict[str, tuple[str, Callable[[QuerySet[AuditEvent]], Iterator[bytes]]]] = {
     "jsonl": ("application/x-ndjson", as_json_lines),
-    "csv": (CSV_TYPE, as_csv),
+    "csv": (list_csv.CSV_TYPE, as_csv),
 }
 
 
 def line_shown(event: AuditEvent) -> dict[str, Any]:
     """Return all fields of an event's line, for display."""
-    ((fields, seal),) = signed_rows(AuditEvent.objects.filter(pk=event.pk))
-    line: dict[str, Any] = json.loads(line_of(fields, seal))
+    ((fields, seal),) = chain.signed_rows(AuditEvent.objects.filter(pk=event.pk))
+    line: dict[str, Any] = json.loads(audit_logfile.line_of(fields, seal))
     return line
 
 
@@ -184,16 +147,16 @@ def _events_found(
     if not term:
         return queryset
     fits = Q(object_id=term) | Q(actor=term) | Q(chat=term)
-    names = pseudonyms_meant(term) if by_name else []
+    names = audit_events.pseudonyms_meant(term) if by_name else []
     if chat_id := uuid_or_none(term):
-        names += pseudonyms_of(key=audit_key(), chat_id=chat_id)
+        names += audit_events.pseudonyms_of(key=audit_events.audit_key(), chat_id=chat_id)
     if names:
         fits |= Q(chat__in=names) | Q(actor__in=names)
     return queryset.filter(fits)
 
 
 @admin.register(AuditEvent)
-class AuditEventAdmin(ReadOnlyAdmin):
+class AuditEventAdmin(staff_admin.ReadOnlyAdmin):
     """The list of events, and an event in words.
 
     Who may see chats reads names and finds people by them; others see pseudonyms.
@@ -209,7 +172,7 @@ class AuditEventAdmin(ReadOnlyAdmin):
         "A person's name or number, a user name, or the whole id of a memory, message, session or "
         "chat."
     )
-    fieldsets = sections(
+    fieldsets = staff_admin.sections(
         (None, "at shown_actor shown_chat whole_object shown_details"),
         (
             gettext_lazy("Integrity"),
@@ -220,8 +183,8 @@ class AuditEventAdmin(ReadOnlyAdmin):
     change_list_template = "admin/audit/auditevent/change_list.html"
 
     own_pages: ClassVar[Any] = {
-        "verify": OwnPage("verify/", "verify_view"),
-        "export": OwnPage("export/", "export_view", "POST"),
+        "verify": staff_pages.OwnPage("verify/", "verify_view"),
+        "export": staff_pages.OwnPage("export/", "export_view", "POST"),
     }
 
     def list_context(self, request: HttpRequest) -> dict[str, Any]:
@@ -243,7 +206,9 @@ class AuditEventAdmin(ReadOnlyAdmin):
         events = list(rows)
         people = {}
         if _sees_names(request):
-            people = people_shown(name for each in events for name in (each.chat, each.actor))
+            people = audit_events.people_shown(
+                name for each in events for name in (each.chat, each.actor)
+            )
         for each in events:
             each.people = people  # type: ignore[attr-defined]
 
@@ -259,7 +224,7 @@ class AuditEventAdmin(ReadOnlyAdmin):
             verification_ask(asked_by=request.user.get_username(), now=timezone.now())
             return redirect("admin:audit_auditevent_verify")
         context: dict[str, Any] = {"state": _state()}
-        return staff_page(
+        return staff_pages.staff_page(
             request,
             "admin/audit/auditevent/verify.html",
             _("Verify the audit log"),
@@ -282,15 +247,15 @@ class AuditEventAdmin(ReadOnlyAdmin):
         last = AuditEvent.objects.aggregate(last=Max("id"))["last"] or 0
         events = events.filter(id__lte=last)
         details = {"format": kind, "events": events.count(), "filters": sorted(request.GET)}
-        staff_record(request, "audit.export", "audit log", **details)
+        audit_events.staff_record(request, "audit.export", "audit log", **details)
         media_type, rows = FORMATS[kind]
         answer = StreamingHttpResponse(rows(events), content_type=media_type)
         name = f"audit-{timezone.localtime():%Y-%m-%d-%H%M}.{kind}"
-        return as_download(answer, name)
+        return list_csv.as_download(answer, name)
 
     @admin.display(description=gettext_lazy("action"), ordering="action")
     def shown_action(self, event: AuditEvent) -> str:
-        return action_shown(event.action)
+        return audit_events.action_shown(event.action)
 
     shown_code = column(gettext_lazy("action's code"), lambda event: event.action)
 
@@ -298,7 +263,7 @@ class AuditEventAdmin(ReadOnlyAdmin):
 
     @admin.display(description=gettext_lazy("by"), ordering="actor")
     def shown_actor(self, event: AuditEvent) -> SafeString:
-        kind = ACTOR_KINDS.get(event.actor_kind, event.actor_kind)
+        kind = audit_events.ACTOR_KINDS.get(event.actor_kind, event.actor_kind)
         return format_html("{} {}", kind, _shown_person(event, event.actor) if event.actor else "")
 
     @admin.display(description=gettext_lazy("object"))
@@ -306,11 +271,13 @@ class AuditEventAdmin(ReadOnlyAdmin):
         """Say what it was about; of a long id the beginning, for the list."""
         key = event.object_id
         short = key if len(key) <= MAX_KEY_LENGTH else f"{key[:MAX_KEY_LENGTH]}…"
-        return f"{object_shown(event.object_type)} {short}".strip() or "–"
+        return f"{audit_events.object_shown(event.object_type)} {short}".strip() or "–"
 
     whole_object = column(
         gettext_lazy("object"),
-        lambda event: f"{object_shown(event.object_type)} {event.object_id}".strip() or "–",
+        lambda event: (
+            f"{audit_events.object_shown(event.object_type)} {event.object_id}".strip() or "–"
+        ),
     )
     shown_chat = column(
         gettext_lazy("person"), lambda event: _shown_person(event, event.chat), ordering="chat"
@@ -333,7 +300,7 @@ def _sees_names(request: HttpRequest) -> bool:
 
 def _shown_person(event: AuditEvent, pseudonym: str) -> SafeString:
     """Return the person's name with a link to their page, or what the log has."""
-    people: dict[str, Person] = getattr(event, "people", {})
+    people: dict[str, audit_events.Person] = getattr(event, "people", {})
     if pseudonym in people:
         return format_html('<a href="{1}"><bdi>{0}</bdi></a>', *people[pseudonym])
     return format_html("{}", pseudonym or "–")
@@ -364,6 +331,6 @@ def _state() -> dict[str, Any]:
     return {
         "chain": state,
         "report": report,
-        "sentences": shown_result(report) if report else [],
-        "findings": shown_findings(report) if report else [],
+        "sentences": findings.shown_result(report) if report else [],
+        "findings": findings.shown_findings(report) if report else [],
     }

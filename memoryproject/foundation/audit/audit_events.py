@@ -16,7 +16,6 @@ from django.http import HttpRequest
 from memoryproject.foundation.admin_kit.list_csv import PARAMETER
 from memoryproject.foundation.audit.audit_logfile import sign
 from memoryproject.foundation.audit.models import AuditEvent, AuditPerson, AuditSealJob
-from memoryproject.foundation.bulk_rows import rows_add
 from memoryproject.foundation.process.jobs import enqueue
 from memoryproject.foundation.tables import read_table
 
@@ -210,7 +209,7 @@ def audit_record_many(*, events: Sequence[Event], seal: bool = True) -> None:
         return
     people = set().union(*(event.people() for event in events))
     names = pseudonyms_for(key=audit_key(), chat_ids=people)
-    rows_add([_row(event, names) for event in events])
+    AuditEvent.objects.bulk_create([_row(event, names) for event in events])
     if seal:
         transaction.on_commit(schedule_seal, robust=True)
 

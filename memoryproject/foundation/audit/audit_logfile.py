@@ -15,7 +15,7 @@ from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from memoryproject.foundation.process.storage import folder_sync
+from memoryproject.foundation.process.storage import file_replaced, folder_sync
 
 logger = logging.getLogger(__name__)
 
@@ -69,18 +69,8 @@ class AuditLogFile:
         Raises OSError.
         """
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        fresh = self.path.with_name(f".{self.path.name}.new")
-        fresh.unlink(missing_ok=True)
-        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNER_ONLY)
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                count = sum(1 for line in lines if file.write(line))
-                file.flush()
-                os.fsync(file.fileno())
-            fresh.replace(self.path)
-        except BaseException:
-            fresh.unlink(missing_ok=True)
-            raise
+        with file_replaced(self.path) as file:
+            count = sum(1 for line in lines if file.write(line))
         folder_sync(self.path.parent)
         return count
 

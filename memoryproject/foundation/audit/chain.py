@@ -12,17 +12,7 @@ from django.db import IntegrityError, connection, transaction
 from django.db.models import QuerySet, TextField
 from django.db.models.functions import Cast
 
-from memoryproject.foundation.audit.audit_events import COMMAND_LINE, audit_record
-from memoryproject.foundation.audit.audit_logfile import (
-    AuditLogFile,
-    Fields,
-    is_signed,
-    line_head,
-    line_of,
-    seal_of,
-    sign,
-    utc_text,
-)
+from memoryproject.foundation.audit import audit_events, audit_logfile
 from memoryproject.foundation.audit.models import (
     AuditCheckpoint,
     AuditEvent,
@@ -30,6 +20,7 @@ from memoryproject.foundation.audit.models import (
     AuditSealJob,
 )
 from memoryproject.foundation.errors.stored_errors import ErrorText
+from memoryproject.foundation.leases import transaction_lock
 
 logger = logging.getLogger(__name__)
 
@@ -61,12 +52,11 @@ BEGINNING = Place()
 
 def chain_lock() -> None:
     """Lock the chain until the caller's transaction ends: one process seals or prunes."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [CHAIN_LOCK])
+    transaction_lock(CHAIN_LOCK)
 
 
 def head_is_signed(head: AuditHead, key: str) -> bool:
-    return is_signed(head.mac, key, "head", head.seq, head.seal)
+    return audit_logfile.is_signed(head.mac, key, "head", head.seq, head.seal)
 
 
 def head_current(*, key: str) -> Place:
@@ -85,14 +75,16 @@ def head_current(*, key: str) -> Place:
 
 
 def head_move(*, key: str, to: Place) -> None:
-    mac = sign(key, "head", to.seq, to.seal)
+    mac = audit_logfile.sign(key, "head", to.seq, to.seal)
     AuditHead.objects.update_or_create(pk=1, defaults={"seq": to.seq, "seal": to.seal, "mac": mac})
 
 
 def checkpoint_is_signed(
     checkpoint: AuditCheckpoint, key: str, previous: AuditCheckpoint | None
 ) -> bool:
-    return is_signed(checkpoint.mac, key, "checkpoint", *_checkpoint_parts(checkpoint, previous))
+    return audit_logfile.is_signed(
+        checkpoint.mac, key, "checkpoint", *_checkpoint_parts(checkpoint, previous)
+    )
 
 
 def checkpoint_last() -> AuditCheckpoint | None:
@@ -104,7 +96,7 @@ def checkpoint_add(*, key: str, to: Place, events: int, at: datetime) -> None:
     last = checkpoint_last()
     number = last.number + 1 if last else 1
     made = AuditCheckpoint(number=number, seq=to.seq, seal=to.seal, events=events, at=at)
-    made.mac = sign(key, "checkpoint", *_checkpoint_parts(made, last))
+    made.mac = audit_logfile.sign(key, "checkpoint", *_checkpoint_parts(made, last))
     made.save()
 
 
@@ -117,7 +109,7 @@ def _checkpoint_parts(
         checkpoint.seq,
         checkpoint.seal,
         checkpoint.events,
-        utc_text(checkpoint.at),
+        audit_logfile.utc_text(checkpoint.at),
     )
 
 
@@ -137,8 +129,8 @@ def removal_allowed() -> Iterator[None]:
 # Events in the form in which they are signed.
 
 READ_AT_ONCE = 2_000
-COLUMNS = (*Fields._fields[:-1], "text", "seal")
-Sealed = tuple[Fields, str]
+COLUMNS = (*audit_logfile.Fields._fields[:-1], "text", "seal")
+Sealed = tuple[audit_logfile.Fields, str]
 
 
 def waiting() -> QuerySet[AuditEvent]:
@@ -157,7 +149,7 @@ def signed_rows(
     following = events
     while True:
         some = following.values_list(*COLUMNS)[:batch]
-        rows = [(Fields(*fields), seal) for *fields, seal in some]
+        rows = [(audit_logfile.Fields(*fields), seal) for *fields, seal in some]
         yield from rows
         if len(rows) < batch:
             return
@@ -188,13 +180,13 @@ def audit_seal(*, key: str, log_path: Path, batch: int = BATCH) -> int:
     while True:
         with transaction.atomic():
             chain_lock()
-            done, more = _seal_batch(key, AuditLogFile(log_path), batch)
+            done, more = _seal_batch(key, audit_logfile.AuditLogFile(log_path), batch)
         sealed += done
         if not more:
             return sealed
 
 
-def _seal_batch(key: str, log: AuditLogFile, batch: int) -> tuple[int, bool]:
+def _seal_batch(key: str, log: audit_logfile.AuditLogFile, batch: int) -> tuple[int, bool]:
     """Return how many events were sealed, and whether there may be more."""
     head = head_current(key=key)
     rows = _written_already(key, head, log, batch)
@@ -205,38 +197,40 @@ def _seal_batch(key: str, log: AuditLogFile, batch: int) -> tuple[int, bool]:
         rows = _chained(key, head, (fields for fields, _ in events))
         if not rows:
             return 0, False
-        log.append(b"".join(line_of(*row) for row in rows))
+        log.append(b"".join(audit_logfile.line_of(*row) for row in rows))
     _store(rows)
     fields, seal = rows[-1]
     head_move(key=key, to=Place(fields.seq, seal))
     return len(rows), True
 
 
-def _chained(key: str, head: Place, events: Iterable[Fields]) -> list[Sealed]:
+def _chained(key: str, head: Place, events: Iterable[audit_logfile.Fields]) -> list[Sealed]:
     """Number the events from the chain's end on, and compute their seals."""
     rows: list[Sealed] = []
     previous = head.seal
     for seq, event in enumerate(events, start=head.seq + 1):
         fields = event._replace(seq=seq)
-        previous = seal_of(key, previous, fields)
+        previous = audit_logfile.seal_of(key, previous, fields)
         rows.append((fields, previous))
     return rows
 
 
-def _written_already(key: str, head: Place, log: AuditLogFile, batch: int) -> list[Sealed]:
+def _written_already(
+    key: str, head: Place, log: audit_logfile.AuditLogFile, batch: int
+) -> list[Sealed]:
     """Return the events that a sealer wrote to the file before it was killed, in their order.
 
     Such a sealer didn't commit. Lines that match no waiting event are evidence that the table was
     truncated or restored: they stay where they are, and audit_verify reports them.
     """
     lines = log.lines_after(head.seq, at_most=batch)
-    ids = [found.id for line in lines if (found := line_head(line)) is not None]
+    ids = [found.id for line in lines if (found := audit_logfile.line_head(line)) is not None]
     if not ids:
         return []
     by_id = {fields.id: fields for fields, _ in signed_rows(waiting().filter(pk__in=ids))}
     rows = _chained(key, head, (by_id[each] for each in ids if each in by_id))
     fitting = 0
-    while fitting < len(rows) and line_of(*rows[fitting]) == lines[fitting]:
+    while fitting < len(rows) and audit_logfile.line_of(*rows[fitting]) == lines[fitting]:
         fitting += 1
     if fitting < len(lines):
         logger.critical(
@@ -285,7 +279,7 @@ def audit_prune(*, key: str, log_path: Path, now: datetime, keep: timedelta) -> 
         chain_lock()
         last = checkpoint_last()
         if last is not None:
-            AuditLogFile(log_path).drop(lambda seq: seq <= last.seq)
+            audit_logfile.AuditLogFile(log_path).drop(lambda seq: seq <= last.seq)
     if pruned:
         logger.info("%d audit events older than %d days were pruned.", pruned, keep.days)
     return pruned
@@ -334,7 +328,7 @@ def _checked(key: str, start: Place, last: int) -> Place:
     for fields, seal in sealed_rows(after=start.seq):
         if fields.seq > last:
             break
-        if fields.seq != place.seq + 1 or seal != seal_of(key, place.seal, fields):
+        if fields.seq != place.seq + 1 or seal != audit_logfile.seal_of(key, place.seal, fields):
             raise ChainError(CHANGED)
         place = Place(fields.seq, seal)
     return place
@@ -356,7 +350,7 @@ def audit_begin_anew(*, key: str, log_path: Path) -> int:
             AuditEvent.objects.filter(seq__isnull=False).update(seq=None, seal="")
             AuditCheckpoint.objects.all().delete()
         AuditHead.objects.all().delete()
-        audit_record("audit.begin_anew", COMMAND_LINE, "audit log")
+        audit_events.audit_record("audit.begin_anew", audit_events.COMMAND_LINE, "audit log")
         aside = log_set_aside(log_path=log_path, name="before-new-chain")
     logger.critical("The audit log's chain was begun anew (%s) Set aside: %s.", reason, aside)
     return audit_seal(key=key, log_path=log_path)
@@ -383,7 +377,9 @@ def log_write(*, log_path: Path) -> int:
             raise ChainError(
                 f"{log_path} is there: it is never replaced. Move it aside first, and keep it."
             )
-        written = AuditLogFile(log_path).rewrite(line_of(*row) for row in sealed_rows(after=0))
+        written = audit_logfile.AuditLogFile(log_path).rewrite(
+            audit_logfile.line_of(*row) for row in sealed_rows(after=0)
+        )
     logger.warning("The audit log file was written anew from the database: %d lines.", written)
     return written
 

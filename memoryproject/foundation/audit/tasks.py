@@ -12,6 +12,7 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.utils import timezone
 
+from memoryproject.foundation.audit import chain, findings
 from memoryproject.foundation.audit.audit_events import (
     SYSTEM,
     Actor,
@@ -20,14 +21,6 @@ from memoryproject.foundation.audit.audit_events import (
     log_path,
 )
 from memoryproject.foundation.audit.audit_logfile import sign
-from memoryproject.foundation.audit.chain import (
-    AUDIT_RETENTION_DAYS,
-    ChainError,
-    audit_prune,
-    audit_seal,
-    waiting,
-)
-from memoryproject.foundation.audit.findings import AuditReport
 from memoryproject.foundation.audit.models import (
     AuditCheckpoint,
     AuditHead,
@@ -35,6 +28,7 @@ from memoryproject.foundation.audit.models import (
     AuditVerification,
 )
 from memoryproject.foundation.audit.verify import audit_verify
+from memoryproject.foundation.leases import transaction_lock
 from memoryproject.foundation.process.jobs import enqueue
 
 logger = logging.getLogger(__name__)
@@ -42,17 +36,17 @@ logger = logging.getLogger(__name__)
 
 def seal() -> int:
     """Seal the waiting events."""
-    return _log_errors(lambda: audit_seal(key=audit_key(), log_path=log_path()))
+    return _log_errors(lambda: chain.audit_seal(key=audit_key(), log_path=log_path()))
 
 
 def prune() -> int:
     """Delete events older than AUDIT_RETENTION_DAYS."""
     return _log_errors(
-        lambda: audit_prune(
+        lambda: chain.audit_prune(
             key=audit_key(),
             log_path=log_path(),
             now=timezone.now(),
-            keep=timedelta(days=AUDIT_RETENTION_DAYS),
+            keep=timedelta(days=chain.AUDIT_RETENTION_DAYS),
         )
     )
 
@@ -68,7 +62,7 @@ def _log_errors(work: Callable[[], int]) -> int:
     """Run the work and log its errors. Events are kept and retried, and somebody must act."""
     try:
         return work()
-    except ChainError as error:
+    except chain.ChainError as error:
         logger.critical("%s", error)
     except OSError as error:
         logger.critical("The audit log file can't be written: %s. Its events wait.", error)
@@ -119,8 +113,7 @@ def settings_note(*, key: str, values: Mapping[str, str]) -> list[str]:
     with transaction.atomic():
         if _noted() == current:
             return []
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_SETTINGS_LOCK])
+        transaction_lock(_SETTINGS_LOCK)
         noted = _noted()
         names = _changed(noted, current)
         if names or not noted:
@@ -174,7 +167,7 @@ def chain_state(now: datetime) -> dict[str, Any]:
         "last": AuditVerification.objects.filter(state=State.DONE).first(),
         "open": _under_way(now),
         "sealed": (head.seq if head else 0) - (pruned.seq if pruned else 0),
-        "waiting": waiting().count(),
+        "waiting": chain.waiting().count(),
     }
 
 
@@ -185,8 +178,7 @@ def _under_way(now: datetime) -> AuditVerification | None:
 def verification_ask(*, asked_by: str, now: datetime) -> AuditVerification:
     """Enqueue a verification, or return the one that is in progress."""
     with transaction.atomic():
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_VERIFICATION_LOCK])
+        transaction_lock(_VERIFICATION_LOCK)
         under_way = _under_way(now)
         if under_way is not None:
             return under_way
@@ -204,13 +196,13 @@ def verification_ask(*, asked_by: str, now: datetime) -> AuditVerification:
 
 def verification_run(
     *, verification_id: int, key: str, log_path: Path, now: Callable[[], datetime]
-) -> AuditReport | None:
+) -> findings.AuditReport | None:
     """Verify the log and store the report. Call it outside of a transaction.
 
     Returns None if another worker has the verification, or it was given up.
     """
-    waiting = AuditVerification.objects.filter(pk=verification_id, state=State.WAITING)
-    if not waiting.update(state=State.RUNNING, touched_at=now()):
+    claimed = AuditVerification.objects.filter(pk=verification_id, state=State.WAITING)
+    if not claimed.update(state=State.RUNNING, touched_at=now()):
         return None
     verification = AuditVerification.objects.get(pk=verification_id)
     try:
@@ -232,7 +224,7 @@ def verification_run(
     return report
 
 
-def verification_note(*, report: AuditReport, now: datetime) -> None:
+def verification_note(*, report: findings.AuditReport, now: datetime) -> None:
     """Store the report of the command."""
     AuditVerification.objects.create(
         asked_at=now,

@@ -15,13 +15,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 
 from memoryproject.foundation.integrations.context_limit import ContextLimit, SharedContextLimit
-from memoryproject.foundation.integrations.llm.base import (
-    ChatModel,
-    ChatRequest,
-    Completion,
-    FallbackChatModel,
-    OfflineChatModel,
-)
+from memoryproject.foundation.integrations.llm import base as llm
 from memoryproject.foundation.integrations.openai_transcriber import Transcriber
 from memoryproject.foundation.integrations.retry import DELAYS, do_nothing
 from memoryproject.foundation.integrations.whatsapp.base import ConsoleProvider, WhatsAppProvider
@@ -88,11 +82,11 @@ def _openai_transcriber(server: ModelServer, model: str, timeout: float) -> Tran
     )
 
 
-def configured_chat_model(model: str = "") -> ChatModel:
+def configured_chat_model(model: str = "") -> llm.ChatModel:
     """Return the chat model of the settings, or the one of this name on its server."""
     if settings.CHAT_MODEL == "openai":
         return LateChatModel(model)
-    return OfflineChatModel()
+    return llm.OfflineChatModel()
 
 
 class LateChatModel:
@@ -109,19 +103,19 @@ class LateChatModel:
         self._model = model
 
     def complete(
-        self, request: ChatRequest, *, before_attempt: Callable[[], None] = do_nothing
-    ) -> Completion:
+        self, request: llm.ChatRequest, *, before_attempt: Callable[[], None] = do_nothing
+    ) -> llm.Completion:
         """See ChatModel.complete."""
         return self.loaded().complete(request, before_attempt=before_attempt)
 
-    def loaded(self) -> ChatModel:
+    def loaded(self) -> llm.ChatModel:
         extra = json.dumps(settings.MODEL_EXTRA_BODY)
         timeout = settings.MODEL_TIMEOUT_SECONDS
         first = self._model or settings.OPENAI_MODEL
         fallback = "" if self._model else settings.OPENAI_FALLBACK_MODEL
         if not fallback:
             return _openai_chat(model_server(), first, timeout, extra, DELAYS)
-        return FallbackChatModel(
+        return llm.FallbackChatModel(
             _openai_chat(model_server(), first, timeout, extra, DELAYS[:1]),
             _openai_chat(model_server("OPENAI_FALLBACK"), fallback, timeout, "{}", DELAYS),
         )
@@ -130,7 +124,7 @@ class LateChatModel:
 @lru_cache(maxsize=16)
 def _openai_chat(
     server: ModelServer, model: str, timeout: float, extra_body: str, delays: tuple[float, ...]
-) -> ChatModel:
+) -> llm.ChatModel:
     """Return one instance for all turns: it keeps its connections open."""
     from memoryproject.foundation.integrations.llm.openai_chat import OpenAIChatModel  # noqa: PLC0415 slow
 

@@ -9,12 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from memoryproject.foundation.integrations.retry import (
-    AttemptFailed,
-    CallError,
-    call_with_retries,
-    do_nothing,
-)
+from memoryproject.foundation.integrations import retry
 from memoryproject.foundation.text.characters import storable
 
 if TYPE_CHECKING:
@@ -49,16 +44,16 @@ class OpenAITranscriber:
         self._connection.close()
 
     def transcribe(
-        self, audio: bytes, *, mime_type: str, before_attempt: Callable[[], None] = do_nothing
+        self, audio: bytes, *, mime_type: str, before_attempt: Callable[[], None] = retry.do_nothing
     ) -> Transcript:
         """See Transcriber.transcribe."""
         bare = mime_type.partition(";")[0].strip().lower()
         named = (f"recording.{_ENDINGS.get(bare, 'ogg')}", audio, bare or "audio/ogg")
         try:
-            text, _ = call_with_retries(
+            text, _ = retry.call_with_retries(
                 lambda: self._ask(named), sleep=self._sleep, before_attempt=before_attempt
             )
-        except AttemptFailed as failure:
+        except retry.AttemptFailed as failure:
             raise TranscriptionError.of(failure) from None
         return Transcript(text=text, model=self.model)
 
@@ -83,7 +78,7 @@ class OpenAITranscriber:
 MAX_BYTES = 20 * 1024 * 1024
 
 
-class TranscriptionError(CallError):
+class TranscriptionError(retry.CallError):
     """No transcript could be made."""
 
 
@@ -99,7 +94,7 @@ class Transcriber(Protocol):
     """Transcribes recordings."""
 
     def transcribe(
-        self, audio: bytes, *, mime_type: str, before_attempt: Callable[[], None] = do_nothing
+        self, audio: bytes, *, mime_type: str, before_attempt: Callable[[], None] = retry.do_nothing
     ) -> Transcript:
         """Return the transcript of the recording.
 

@@ -17,8 +17,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from memoryproject.foundation.oauth.grants import GRANTED, canonical, issuer_of, resource_of
 from memoryproject.foundation.process.own_address import absolute_url
-from memoryproject.foundation.rest_kit.bodies import may_be_slow
-from memoryproject.foundation.rest_kit.throttles import MINUTE, count_call
+from memoryproject.foundation.rest_kit import bodies, throttles
 
 MAX_METADATA_BYTES = 64 * 1024
 # Of all applications together.
@@ -104,12 +103,12 @@ def register(request: HttpRequest) -> HttpResponse:
     from mcp.server.auth.settings import ClientRegistrationOptions  # noqa: PLC0415 slow
 
     provider = _provider(request)
-    minute, second = divmod(int(time.time()), MINUTE)
-    if count_call("oauth", "register", minute) > REGISTRATIONS_A_MINUTE:
+    minute, second = divmod(int(time.time()), throttles.MINUTE)
+    if throttles.count_call("oauth", "register", minute) > REGISTRATIONS_A_MINUTE:
         refusal = _error("temporarily_unavailable", "Too many register. Try again later.", 429)
-        refusal["Retry-After"] = str(MINUTE - second)
+        refusal["Retry-After"] = str(throttles.MINUTE - second)
         return refusal
-    if may_be_slow(request) or len(request.body) > MAX_METADATA_BYTES:
+    if bodies.may_be_slow(request) or len(request.body) > MAX_METADATA_BYTES:
         return _error("invalid_client_metadata", "There is too much metadata.", 413)
     handler = RegistrationHandler(provider, ClientRegistrationOptions(enabled=True))
     return _run(handler, request, request.body)

@@ -17,6 +17,7 @@ from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
+from memoryproject.foundation.leases import transaction_lock
 from memoryproject.foundation.outgoing_webhooks import deliveries_due
 from memoryproject.foundation.outgoing_webhooks.endpoints import endpoint_get
 from memoryproject.foundation.outgoing_webhooks.models import (
@@ -296,5 +297,5 @@ def events_number() -> None:
     if not WebhookEvent.objects.filter(seq=None).exists():
         return
     with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_LOG_LOCK])
+        transaction_lock(_LOG_LOCK)
         cursor.execute(_NUMBER)

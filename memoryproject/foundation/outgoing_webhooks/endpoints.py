@@ -16,11 +16,7 @@ from django.utils.translation import gettext as _
 
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor, audit_record
 from memoryproject.foundation.errors.stored_errors import error_text, translate_error
-from memoryproject.foundation.integrations.network.addresses import (
-    AddressError,
-    AddressRules,
-    url_checked,
-)
+from memoryproject.foundation.integrations.network import addresses
 from memoryproject.foundation.outgoing_webhooks.models import EVENT_TYPES, WebhookEndpoint
 
 logger = logging.getLogger(__name__)
@@ -52,7 +48,7 @@ def endpoint_create(
     event_types: Collection[str] = (),
     chat_ids: Collection[UUID] | None = None,
     enabled: bool = True,
-    rules: AddressRules,
+    rules: addresses.AddressRules,
     actor: Actor,
 ) -> WebhookEndpoint:
     """Create an endpoint, whose secret is shown once.
@@ -85,7 +81,7 @@ def endpoint_change(
     *,
     endpoint_id: int,
     changes: dict[str, Any],
-    rules: AddressRules,
+    rules: addresses.AddressRules,
     actor: Actor,
     resolve: bool = True,
     check: Callable[[WebhookEndpoint], None] = lambda endpoint: None,
@@ -179,7 +175,7 @@ def endpoint_check(
     url: str,
     event_types: Collection[str],
     chat_ids: Collection[UUID] | None,
-    rules: AddressRules,
+    rules: addresses.AddressRules,
     resolve: bool = True,
 ) -> None:
     """Check the fields of an endpoint. Raises EndpointError if one isn't valid.
@@ -198,8 +194,8 @@ def endpoint_check(
         raise EndpointError(_("A bound endpoint needs at least one chat."), "chats")
     if resolve:
         try:
-            url_checked(url, rules)
-        except AddressError as error:
+            addresses.url_checked(url, rules)
+        except addresses.AddressError as error:
             raise EndpointError(translate_error(error_text(error)), "url") from error
 
 

@@ -19,11 +19,7 @@ from django.utils import timezone
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
 from memoryproject.foundation.integrations.network.addresses import Poster, PostError
 from memoryproject.foundation.leases import Lease, LeaseLostError
-from memoryproject.foundation.outgoing_webhooks.deliveries import (
-    endpoints_abandoned,
-    endpoints_wake,
-)
-from memoryproject.foundation.outgoing_webhooks.endpoints import endpoint_disable, signature
+from memoryproject.foundation.outgoing_webhooks import deliveries, endpoints
 from memoryproject.foundation.outgoing_webhooks.models import (
     DeliveryState,
     WebhookDelivery,
@@ -78,7 +74,7 @@ def endpoint_send(*, endpoint_id: int, dependencies: WebhookDependencies) -> int
     finally:
         lease.release()
     # The rest of this endpoint's deliveries, and endpoints that waited while enough workers sent.
-    endpoints_wake(endpoint_ids=endpoints_abandoned(dependencies.clock()))
+    deliveries.endpoints_wake(endpoint_ids=deliveries.endpoints_abandoned(dependencies.clock()))
     return delivered
 
 
@@ -171,10 +167,10 @@ def _failed(
     )
     logger.warning("%s to webhook endpoint %s failed: %s", delivery, endpoint.pk, error)
     if status == GONE:
-        endpoint_disable(endpoint_id=endpoint.pk, reason=ErrorText("webhook_gone"))
+        endpoints.endpoint_disable(endpoint_id=endpoint.pk, reason=ErrorText("webhook_gone"))
     elif now - since >= dependencies.disable_after:
         reason = ErrorText("webhook_given_up", days=(now - since).days, why=error)
-        endpoint_disable(endpoint_id=endpoint.pk, reason=reason)
+        endpoints.endpoint_disable(endpoint_id=endpoint.pk, reason=reason)
 
 
 def _note(delivery: WebhookDelivery, now: datetime, **changes: Any) -> None:
@@ -291,7 +287,7 @@ def headers_of(
         "User-Agent": "whatsapp-memory-webhooks/1",
         "webhook-id": delivery.message_id,
         "webhook-timestamp": str(timestamp),
-        "webhook-signature": signature(
+        "webhook-signature": endpoints.signature(
             keys=endpoint.keys(now), message_id=delivery.message_id, timestamp=timestamp, body=body
         ),
     }

@@ -25,6 +25,7 @@ READ_AGAIN_SECONDS = 5.0
 
 # Longer than any single call: a trial whose process was killed doesn't keep the service paused.
 TRIAL = timedelta(minutes=3)
+PAUSE = timedelta(seconds=PAUSE_SECONDS)
 
 T = TypeVar("T")
 
@@ -36,10 +37,9 @@ class ServiceGuard:
     shown to staff.
     """
 
-    def __init__(self, name: str, target: str, *, pause_seconds: float = PAUSE_SECONDS) -> None:
+    def __init__(self, name: str, target: str) -> None:
         self._key = {"name": name, "target": target[:300]}
         self._rows = OutsideService.objects.filter(**self._key)
-        self._pause = timedelta(seconds=pause_seconds)
 
     def call(self, work: Callable[[], T]) -> T:
         """See Guard.call. Where the database is out of reach, the work runs unguarded."""
@@ -76,7 +76,7 @@ class ServiceGuard:
             return service.trial_until is not None and service.trial_until <= now
         opened = service.opened_at
         # A time in the future: the clock was set back, and the pause would be as much longer.
-        return opened is None or opened > now or opened + self._pause <= now
+        return opened is None or opened > now or opened + PAUSE <= now
 
     def _note(self, service: OutsideService, sickness: int = 0, text: str = "") -> None:
         """Record how the call ended. Losing this costs little: the result counts all the same."""

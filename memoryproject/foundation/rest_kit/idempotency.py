@@ -23,10 +23,8 @@ from rest_framework.response import Response
 
 from memoryproject.foundation.leases import LeaseLostError
 from memoryproject.foundation.process.narrowing import present
-from memoryproject.foundation.rest_kit.authentication import caller_of
-from memoryproject.foundation.rest_kit.errors import AnotherBody, Conflict, StillRunning, refuse
+from memoryproject.foundation.rest_kit import authentication, errors, throttles
 from memoryproject.foundation.rest_kit.models import IdempotentAnswer
-from memoryproject.foundation.rest_kit.throttles import waiting_calls
 
 logger = logging.getLogger(__name__)
 
@@ -45,7 +43,7 @@ REPLAYED = "Idempotent-Replayed"
 Handler = Callable[..., Any]
 
 
-class NotKept(Conflict):
+class NotKept(errors.Conflict):
     default_code = "answer_not_kept"
     default_detail = (
         "The first call with this key was carried out. Its answer isn't kept, because something "
@@ -101,10 +99,10 @@ class Once:
 
     @classmethod
     def of(cls, request: Request, key: str) -> "Once":
-        caller = present(caller_of(request))
+        caller = present(authentication.caller_of(request))
         if not key or len(key) > MAX_KEY_LENGTH or not (key.isascii() and key.isprintable()):
             detail = f"Idempotency-Key must have 1 to {MAX_KEY_LENGTH} printable ASCII characters."
-            raise refuse(detail, attr="Idempotency-Key")
+            raise errors.refuse(detail, attr="Idempotency-Key")
         parts = [request.method, request.get_full_path(), request.accepted_media_type, request.data]
         text = json.dumps(parts, sort_keys=True, default=str)
         return cls(request, caller.key, _hash(f"{caller.key}\0{key}"), _hash(text))
@@ -126,10 +124,10 @@ class Once:
         row = self._wait(SHORT_WAIT_SECONDS)
         if row is None:
             # The first call is a slow one. Its duplicates must not hold all threads.
-            with waiting_calls.place():
+            with throttles.waiting_calls.place():
                 row = self._wait(PATIENCE_SECONDS)
         if row is None:
-            raise StillRunning
+            raise errors.StillRunning
         return row
 
     def _wait(self, seconds: float) -> IdempotentAnswer | None:
@@ -155,7 +153,7 @@ class Once:
             # Another call was first, and has given its key up since.
             return None
         if row.request_hash != self.request_hash:
-            raise AnotherBody
+            raise errors.AnotherBody
         if is_ours or row.status is not None:
             return row
         # A dead process may have left it.

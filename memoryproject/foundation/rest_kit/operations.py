@@ -9,13 +9,7 @@ from typing import Any, TypeVar
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiResponse
 from rest_framework.exceptions import APIException, NotAcceptable
 
-from memoryproject.foundation.rest_kit.errors import (
-    AnotherBody,
-    LengthRequired,
-    PreconditionFailed,
-    StillRunning,
-    Unavailable,
-)
+from memoryproject.foundation.rest_kit import errors
 
 Handler = TypeVar("Handler", bound=Callable[..., Any])
 
@@ -47,14 +41,14 @@ def example(row: Mapping[str, Any]) -> OpenApiExample:
     )
 
 
-def header(name: str, description: str, *statuses: int, always: bool = True) -> OpenApiParameter:
+def header(name: str, description: str, *statuses: int) -> OpenApiParameter:
     """Return a header of the responses with these statuses."""
     return OpenApiParameter(
         name,
         str,
         OpenApiParameter.HEADER,
         description=description,
-        required=always,
+        required=True,
         response=list(statuses),
     )
 
@@ -154,26 +148,29 @@ ALWAYS = (
     *(_DESCRIBED[status] for status in (400, 401, 403, 404)),
     Refusal.of(NotAcceptable, "`Accept` names no form in which this can be answered."),
     _DESCRIBED[429],
-    Refusal.of(Unavailable, "Something that is needed is down. Nothing was changed.", always=WAIT),
+    Refusal.of(
+        errors.Unavailable, "Something that is needed is down. Nothing was changed.", always=WAIT
+    ),
     _DESCRIBED[507],
 )
 WITH_BODY = (
     Refusal.of(
-        LengthRequired, "The body came in chunks, which the web server in front doesn't pass on."
+        errors.LengthRequired,
+        "The body came in chunks, which the web server in front doesn't pass on.",
     ),
     _DESCRIBED[413],
     _DESCRIBED[415],
 )
 WITH_KEY = (
     Refusal.of(
-        StillRunning,
+        errors.StillRunning,
         "The first call with this Idempotency-Key isn't finished, or its answer isn't kept.",
         sometimes=WAIT,
     ),
-    Refusal.of(AnotherBody, "This Idempotency-Key was used for another call."),
+    Refusal.of(errors.AnotherBody, "This Idempotency-Key was used for another call."),
 )
 NOT_MODIFIED = "What `If-None-Match` names is still so."
-CHANGED_MEANWHILE = Refusal.of(PreconditionFailed, "It was changed since it was read.")
+CHANGED_MEANWHILE = Refusal.of(errors.PreconditionFailed, "It was changed since it was read.")
 
 
 def conflicting(meaning: str, detail: str, code: str = "conflict") -> Refusal:

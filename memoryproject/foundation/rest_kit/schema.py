@@ -11,13 +11,11 @@ from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.serializers import Serializer
 
+from memoryproject.foundation.rest_kit import throttles, views, where
 from memoryproject.foundation.rest_kit.fields import meaning_of
 from memoryproject.foundation.rest_kit.idempotency import MAX_KEY_LENGTH, PRINTABLE, REPLAYED
 from memoryproject.foundation.rest_kit.operations import Refusal, example, refusals
 from memoryproject.foundation.rest_kit.serializers import ErrorResponseSerializer, Strict
-from memoryproject.foundation.rest_kit.throttles import HEADERS
-from memoryproject.foundation.rest_kit.views import orders_of
-from memoryproject.foundation.rest_kit.where import EXAMPLE
 from memoryproject.foundation.tables import read_table
 
 KEY_PARAMETER = OpenApiParameter(
@@ -36,7 +34,7 @@ REPLAYED_HEADER = OpenApiParameter(
 
 RATE_HEADERS = [
     OpenApiParameter(name, int, OpenApiParameter.HEADER, description=text, response=True)
-    for name, text in HEADERS.items()
+    for name, text in throttles.HEADERS.items()
 ]
 
 
@@ -56,12 +54,12 @@ class Schema(AutoSchema):
         text = {"type": "string", "minLength": 1}
         found = []
         if names := ", ".join(getattr(self.view, "where_fields", ())):
-            meaning = f"A condition as JSON, such as `{EXAMPLE}`. Fields: {names}."
+            meaning = f"A condition as JSON, such as `{where.EXAMPLE}`. Fields: {names}."
             found.append(OpenApiParameter("where", text, description=meaning))
         if names := ", ".join(getattr(self.view, "serializer_class", Serializer)._declared_fields):
             meaning = "Only these fields of each object, with commas between them. There are: "
             found.append(OpenApiParameter("fields", text, description=f"{meaning}{names}."))
-        if orders := orders_of(getattr(self.view, "sortable", ())):
+        if orders := views.orders_of(getattr(self.view, "sortable", ())):
             ordering, meaning = {**text, "enum": orders}, "The order; with `-`: falling."
             found.append(OpenApiParameter("ordering", ordering, description=meaning))
         return found

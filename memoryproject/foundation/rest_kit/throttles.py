@@ -13,8 +13,7 @@ from django.http import StreamingHttpResponse
 from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
-from memoryproject.foundation.rest_kit.authentication import caller_of
-from memoryproject.foundation.rest_kit.errors import Unavailable
+from memoryproject.foundation.rest_kit import authentication, errors
 from memoryproject.foundation.rest_kit.models import CallCount
 
 MINUTE = 60
@@ -51,7 +50,7 @@ class CallThrottle(BaseThrottle):
         self._headers: dict[str, str] = {}
 
     def allow_request(self, request: Request, view: Any) -> bool:
-        caller = caller_of(request)
+        caller = authentication.caller_of(request)
         kind = kind_of(str(request.method), view)
         rate = rate_of(kind)
         if caller is None or not rate:
@@ -95,7 +94,7 @@ def counts_drop() -> int:
 MAX_WAITING_CALLS = 14
 
 
-class TooManyWaiting(Unavailable):
+class TooManyWaiting(errors.Unavailable):
     default_code = "overloaded"
     default_detail = (
         "Too many calls wait for an answer. Nothing was done; try again, with the same key."

@@ -23,16 +23,9 @@ from rest_framework.serializers import Serializer
 
 from memoryproject.foundation.audit.audit_events import audit_record
 from memoryproject.foundation.process.narrowing import present
-from memoryproject.foundation.rest_kit import bodies
+from memoryproject.foundation.rest_kit import bodies, errors
 from memoryproject.foundation.rest_kit.authentication import Caller, caller_of
 from memoryproject.foundation.rest_kit.bodies import Json, drain
-from memoryproject.foundation.rest_kit.errors import (
-    LengthRequired,
-    PreconditionFailed,
-    UnsupportedEncoding,
-    error_response,
-    refuse,
-)
 from memoryproject.foundation.rest_kit.operations import Refusal
 from memoryproject.foundation.rest_kit.pagination import CursorPages
 from memoryproject.foundation.rest_kit.serializers import OBJECT, checked_data, json_kind
@@ -92,10 +85,10 @@ class ApiView(GenericAPIView[Any]):
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
         if bodies.is_chunked(request._request) and not request.META.get("wsgi.input_terminated"):
-            raise LengthRequired
+            raise errors.LengthRequired
         coding = request.headers.get("Content-Encoding", "identity").strip().lower()
         if coding not in ("", "identity") and request.method in ("POST", "PUT", "PATCH"):
-            raise UnsupportedEncoding
+            raise errors.UnsupportedEncoding
         if any("\x00" in value for value in kwargs.values() if isinstance(value, str)):
             raise NotFound("The address holds a NUL character.")
         self._check_query(request)
@@ -123,16 +116,16 @@ class ApiView(GenericAPIView[Any]):
         for name, texts in request.query_params.lists():
             if name not in known:
                 listed = ", ".join(sorted(known)) or "none"
-                raise refuse(
+                raise errors.refuse(
                     f"There is no such parameter here. There are: {listed}.",
                     code="unknown_parameter",
                     attr=name[:100],
                 )
             if len(texts) > 1 and name not in self.repeatable:
-                raise refuse("It is given more than once.", code="repeated", attr=name)
+                raise errors.refuse("It is given more than once.", code="repeated", attr=name)
             if not all(texts):
                 # An unset variable in a script causes this: it would widen the result.
-                raise refuse("It is empty: leave it out.", code="blank", attr=name)
+                raise errors.refuse("It is empty: leave it out.", code="blank", attr=name)
         self.query = {}
         if self.query_serializer_class is not None:
             names = self.query_serializer_class().fields
@@ -149,7 +142,7 @@ class ApiView(GenericAPIView[Any]):
         unknown = next((name for name in names if name not in known), None)
         if unknown is not None:
             detail = f'There is no field "{unknown[:50]}" here. There are: {", ".join(known)}.'
-            raise refuse(detail, code="unknown_field", attr="fields")
+            raise errors.refuse(detail, code="unknown_field", attr="fields")
         return names
 
     def with_chosen_fields(self, data: Any) -> Any:
@@ -171,7 +164,7 @@ class ApiView(GenericAPIView[Any]):
     ) -> dict[str, Any]:
         """Return the body's checked data. Raises ValidationError."""
         if not isinstance(self.request.data, Mapping):
-            raise refuse(f"The body must be {OBJECT}, not {json_kind(self.request.data)}.")
+            raise errors.refuse(f"The body must be {OBJECT}, not {json_kind(self.request.data)}.")
         return checked_data(serializer_class, self.request.data, partial=partial)
 
     def one_of(self, rows: QuerySet[Row], name: str) -> Row:
@@ -239,7 +232,7 @@ class ListView(ListModelMixin, ApiView):
         orders = orders_of(self.sortable)
         if given not in orders:
             detail = f"It is one of {', '.join(orders)}."
-            raise refuse(detail, code="invalid_choice", attr="ordering")
+            raise errors.refuse(detail, code="invalid_choice", attr="ordering")
         way = "-" if given.startswith("-") else ""
         return list(dict.fromkeys([given, way + self.ordering[-1].lstrip("-")]))
 
@@ -303,7 +296,7 @@ def require_match(request: Request, etag: str) -> None:
     if header is None:
         return
     if not _names(header, etag):
-        raise PreconditionFailed
+        raise errors.PreconditionFailed
 
 
 def require_precondition(request: Request, etag: str | None, what: str) -> None:
@@ -313,9 +306,11 @@ def require_precondition(request: Request, etag: str | None, what: str) -> None:
     """
     if etag is None:
         if "If-Match" in request.headers:
-            raise PreconditionFailed(f"There is no such {what}: without If-Match it is made.")
+            raise errors.PreconditionFailed(
+                f"There is no such {what}: without If-Match it is made."
+            )
     elif is_known(request, etag):
-        raise PreconditionFailed(f"There is such a {what} already.")
+        raise errors.PreconditionFailed(f"There is such a {what} already.")
     else:
         require_match(request, etag)
 
@@ -376,7 +371,7 @@ def nowhere(request: HttpRequest) -> HttpResponse:
     if not request.path.endswith("/"):
         detail = "There is no such address: they all end with a slash."
     drain(request)
-    return error_response("not_found", detail, status=404)
+    return errors.error_response("not_found", detail, status=404)
 
 
 schema_urlpatterns = [

@@ -19,8 +19,7 @@ from drf_standardized_errors.formatter import flatten_errors
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
-from memoryproject.foundation.rest_kit.bodies import read_json
-from memoryproject.foundation.rest_kit.errors import refuse
+from memoryproject.foundation.rest_kit import bodies, errors
 from memoryproject.foundation.rest_kit.serializers import (
     OBJECT,
     Number,
@@ -230,9 +229,9 @@ def columns(kind: Kind, *names: str) -> dict[str, Column]:
 def read_where(text: str, fields: Fields) -> Q:
     """Return the Q of an expression in a query parameter. Raises ValidationError."""
     try:
-        return where(read_json(text, "where"), fields)
+        return where(bodies.read_json(text, "where"), fields)
     except (ValueError, RecursionError):
-        raise refuse(f"It is no JSON object such as {EXAMPLE}.", attr="where") from None
+        raise errors.refuse(f"It is no JSON object such as {EXAMPLE}.", attr="where") from None
 
 
 def where(expression: Any, fields: Fields) -> Q:
@@ -246,7 +245,7 @@ def where(expression: Any, fields: Fields) -> Q:
 def _refuse(detail: str, path: Path, *, code: str = "invalid") -> NoReturn:
     attr = ".".join(str(part)[:50] for part in path)
     parts = [f"[{part}]" if isinstance(part, int) else f".{part[:50]}" for part in path]
-    raise refuse(f"{''.join(parts)[1:]}: {detail}", code=code, attr=attr)
+    raise errors.refuse(f"{''.join(parts)[1:]}: {detail}", code=code, attr=attr)
 
 
 def _spelt(name: str) -> str:

@@ -7,11 +7,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
-from memoryproject.foundation.text import characters
-from memoryproject.foundation.text.chunks import cut_text
+from memoryproject.foundation.text import characters, chunks, tokenizer, word_lists
 from memoryproject.foundation.text.terms import WordForms, word_forms
-from memoryproject.foundation.text.tokenizer import Kind, Token, kind_of, tokenize
-from memoryproject.foundation.text.word_lists import ENGLISH, HEBREW
 
 if TYPE_CHECKING:
     from django.db.models import Model, QuerySet
@@ -21,8 +18,8 @@ Row = TypeVar("Row", bound="Model")
 # A longer question is a pasted text: its first words say what it is about.
 MAX_QUERY_TERMS = 64
 
-_ORDER = list(Kind)
-_TELL_LITTLE = (Kind.FUNCTION, Kind.VAGUE)
+_ORDER = list(tokenizer.Kind)
+_TELL_LITTLE = (tokenizer.Kind.FUNCTION, tokenizer.Kind.VAGUE)
 _PIECES = re.compile(r"\w+(?:['’]\w+)?|\W+")
 
 
@@ -34,13 +31,13 @@ class QueryTerm:
     """
 
     word: str
-    kind: Kind
+    kind: tokenizer.Kind
     forms: tuple[str, ...]
 
 
 def query_terms(text: str) -> list[QueryTerm]:
     """Return the distinct words of ``text`` in order, at most ``MAX_QUERY_TERMS`` of them."""
-    tokens = list(tokenize(text[: 64 * MAX_QUERY_TERMS]))
+    tokens = list(tokenizer.tokenize(text[: 64 * MAX_QUERY_TERMS]))
     tokens = _without_shouting(tokens)
     terms: dict[str, QueryTerm] = {}
     for token, kind in zip(tokens, _kinds(tokens), strict=True):
@@ -86,17 +83,17 @@ def text_without(text: str, words: Collection[str]) -> str:
     if not words:
         return text
     kept = "".join(piece for piece in _PIECES.findall(text) if not _names(piece, words))
-    if any(term.kind is not Kind.FUNCTION for term in query_terms(kept)):
+    if any(term.kind is not tokenizer.Kind.FUNCTION for term in query_terms(kept)):
         return kept
     return text
 
 
 def _names(piece: str, words: Collection[str]) -> bool:
-    return any(word_forms(token).word in words for token in tokenize(piece))
+    return any(word_forms(token).word in words for token in tokenizer.tokenize(piece))
 
 
-def _query_term(forms: WordForms, kind: Kind) -> QueryTerm:
-    if kind is Kind.FUNCTION:
+def _query_term(forms: WordForms, kind: tokenizer.Kind) -> QueryTerm:
+    if kind is tokenizer.Kind.FUNCTION:
         # Grammar words are compared as written: their variants are in every text.
         return QueryTerm(forms.word, kind, (forms.word,))
     found = [forms.word, "~" + forms.word]
@@ -106,7 +103,7 @@ def _query_term(forms: WordForms, kind: Kind) -> QueryTerm:
     return QueryTerm(forms.word, kind, tuple(dict.fromkeys(found)))
 
 
-def _without_shouting(tokens: list[Token]) -> list[Token]:
+def _without_shouting(tokens: list[tokenizer.Token]) -> list[tokenizer.Token]:
     """Ignore capitals if every word is capitalised, because they carry no information then."""
     latin = [token for token in tokens if token.script == "latin" and not token.whole]
     if len(latin) > 2 and all(token.capitalised for token in latin):
@@ -114,24 +111,24 @@ def _without_shouting(tokens: list[Token]) -> list[Token]:
     return tokens
 
 
-def _kinds(tokens: list[Token]) -> list[Kind]:
+def _kinds(tokens: list[tokenizer.Token]) -> list[tokenizer.Kind]:
     hebrew = any(token.script == "hebrew" for token in tokens)
     kinds = []
     topic_next = False
     for token in tokens:
-        kind = kind_of(token)
+        kind = tokenizer.kind_of(token)
         named = topic_next or _spelt_as_name(token) or (hebrew and token.script == "latin")
-        if kind is Kind.PLAIN and named:
-            kind = Kind.NAME
+        if kind is tokenizer.Kind.PLAIN and named:
+            kind = tokenizer.Kind.NAME
         kinds.append(kind)
-        if token.text in ENGLISH.topic_markers | HEBREW.topic_markers:
+        if token.text in word_lists.ENGLISH.topic_markers | word_lists.HEBREW.topic_markers:
             topic_next = True
-        elif kind is not Kind.FUNCTION:
+        elif kind is not tokenizer.Kind.FUNCTION:
             topic_next = False
     return kinds
 
 
-def _spelt_as_name(token: Token) -> bool:
+def _spelt_as_name(token: tokenizer.Token) -> bool:
     return token.capitalised and not token.starts_sentence
 
 
@@ -159,7 +156,7 @@ def best_passage(text: str, query: str, *, tokens: int) -> str:
         return text
     # The beginning may be in another script than the rest, so the result is measured again.
     longest = max(characters.characters_within(text, tokens - 2), 1)
-    passages = cut_text(text, target=max(longest * 3 // 4, 1), most=longest)
+    passages = chunks.cut_text(text, target=max(longest * 3 // 4, 1), most=longest)
     if not passages:
         return MARK
     forms = [_forms(term) for term in informative_terms(query_terms(query))]

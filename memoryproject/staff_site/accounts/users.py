@@ -27,16 +27,7 @@ from memoryproject.foundation.admin_kit.display import column
 from memoryproject.foundation.admin_kit.staff_admin import StaffAdmin
 from memoryproject.foundation.admin_kit.staff_pages import OwnPage, staff_page
 from memoryproject.foundation.audit.audit_events import staff_actor, staff_record
-from memoryproject.staff_site.accounts.groups import (
-    GROUPS,
-    group_shown,
-    groups_to_give,
-    may_manage_group,
-    may_manage_user,
-    permission_label,
-    permissions_offered,
-)
-from memoryproject.staff_site.accounts.second_factor import device_of, second_factor_remove
+from memoryproject.staff_site.accounts import groups, second_factor
 
 
 class PermissionList(UnfoldAdminCheckboxSelectMultipleWidget):  # type: ignore[misc]
@@ -87,10 +78,10 @@ class AuditedAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         self, db_field: ManyToManyField[Any, Any], request: HttpRequest, **kwargs: Any
     ) -> Any:
         if db_field.name == "groups":
-            kwargs["queryset"] = groups_to_give(request.user)
+            kwargs["queryset"] = groups.groups_to_give(request.user)
             kwargs["widget"] = UnfoldAdminCheckboxSelectMultipleWidget()
         else:
-            kwargs["queryset"] = permissions_offered(request.user)
+            kwargs["queryset"] = groups.permissions_offered(request.user)
             kwargs["widget"] = PermissionList()
         field: Any = super().formfield_for_manytomany(db_field, request, **kwargs)
         field.label_from_instance = _shown
@@ -120,7 +111,11 @@ class AuditedAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
 
 def _shown(choice: Group | Permission) -> str:
-    return group_shown(choice.name) if isinstance(choice, Group) else permission_label(choice)
+    return (
+        groups.group_shown(choice.name)
+        if isinstance(choice, Group)
+        else groups.permission_label(choice)
+    )
 
 
 # Fields that users can't change in their own account, so that they can't promote themselves or lock
@@ -133,7 +128,7 @@ class GroupFilter(admin.RelatedFieldListFilter):
 
     def field_choices(self, field: Any, request: HttpRequest, model_admin: Any) -> Any:
         found = super().field_choices(field, request, model_admin)
-        return [(key, group_shown(str(name))) for key, name in found]
+        return [(key, groups.group_shown(str(name))) for key, name in found]
 
 
 class StaffUserAdmin(AuditedAdmin, UserAdmin, StaffAdmin):  # type: ignore[type-arg,misc]
@@ -189,14 +184,14 @@ class StaffUserAdmin(AuditedAdmin, UserAdmin, StaffAdmin):  # type: ignore[type-
 
     def has_change_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
         allowed = super().has_change_permission(request, obj)
-        return allowed and (obj is None or may_manage_user(request.user, obj))
+        return allowed and (obj is None or groups.may_manage_user(request.user, obj))
 
     def has_delete_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
         if not super().has_delete_permission(request, obj):
             return False
         if obj is None:
             return True
-        return obj.pk != request.user.pk and may_manage_user(request.user, obj)
+        return obj.pk != request.user.pk and groups.may_manage_user(request.user, obj)
 
     own_pages: ClassVar[Any] = {"reset_second_factor": OwnPage("<id>/second-factor/", "reset_view")}
 
@@ -213,7 +208,7 @@ class StaffUserAdmin(AuditedAdmin, UserAdmin, StaffAdmin):  # type: ignore[type-
         if user.pk == request.user.pk:
             return HttpResponseRedirect(reverse("admin:two_factor"))
         if request.method == "POST":
-            if second_factor_remove(user=user, actor=staff_actor(request)):
+            if second_factor.second_factor_remove(user=user, actor=staff_actor(request)):
                 messages.success(request, _("The second factor was reset."))
             return HttpResponseRedirect(reverse("admin:auth_user_change", args=[user.pk]))
         context = {"original": user}
@@ -247,11 +242,11 @@ class StaffUserAdmin(AuditedAdmin, UserAdmin, StaffAdmin):  # type: ignore[type-
 
     @admin.display(description=gettext_lazy("groups"))
     def shown_groups(self, user: User) -> str:
-        return ", ".join(group_shown(group.name) for group in user.groups.all()) or "–"
+        return ", ".join(groups.group_shown(group.name) for group in user.groups.all()) or "–"
 
     @admin.display(description=gettext_lazy("two-factor login"))
     def shown_second_factor(self, user: User) -> str:
-        if device_of(user) is None:
+        if second_factor.device_of(user) is None:
             return _("off")
         address = reverse("admin:auth_user_reset_second_factor", args=[user.pk])
         return format_html('{} · <a href="{}">{}</a>', _("on"), address, _("Reset it"))
@@ -268,7 +263,7 @@ class StaffGroupAdmin(AuditedAdmin, GroupAdmin, StaffAdmin):  # type: ignore[mis
     filter_horizontal = ()
 
     def row_name(self, request: HttpRequest, row: Any) -> str:
-        return group_shown(row.name)
+        return groups.group_shown(row.name)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Group]:
         return super().get_queryset(request).annotate(people=Count("user"))
@@ -276,17 +271,17 @@ class StaffGroupAdmin(AuditedAdmin, GroupAdmin, StaffAdmin):  # type: ignore[mis
     def get_readonly_fields(
         self, request: HttpRequest, obj: Group | None = None
     ) -> tuple[str, ...]:
-        return ("name",) if obj is not None and obj.name in GROUPS else ()
+        return ("name",) if obj is not None and obj.name in groups.GROUPS else ()
 
     def has_change_permission(self, request: HttpRequest, obj: Group | None = None) -> bool:
         allowed = super().has_change_permission(request, obj)
-        return allowed and (obj is None or may_manage_group(request.user, obj))
+        return allowed and (obj is None or groups.may_manage_group(request.user, obj))
 
     def has_delete_permission(self, request: HttpRequest, obj: Group | None = None) -> bool:
         allowed = super().has_delete_permission(request, obj)
         if not allowed or obj is None:
             return allowed
-        return obj.name not in GROUPS and may_manage_group(request.user, obj)
+        return obj.name not in groups.GROUPS and groups.may_manage_group(request.user, obj)
 
-    shown_name = column(gettext_lazy("group"), lambda group: group_shown(group.name))
+    shown_name = column(gettext_lazy("group"), lambda group: groups.group_shown(group.name))
     shown_people = column(gettext_lazy("people"), lambda group: int(group.people))

@@ -13,7 +13,7 @@ from django.utils import timezone
 from django.utils.formats import date_format, number_format
 from django.utils.translation import gettext as _, ngettext
 
-from memoryproject.foundation.admin_kit.list_filters import DAYS, PARAMETER, TODAY, Period
+from memoryproject.foundation.admin_kit.list_filters import DAYS, PARAMETER, TODAY, Period, midnight
 from memoryproject.foundation.integrations.llm.base import ModelTokens, model_tokens
 from memoryproject.staff_site.dashboard.rollups import SUMS, percentile, slots_read
 from memoryproject.staff_site.models import Quarter
@@ -355,10 +355,10 @@ def usual_until(now: datetime) -> Usual:
     anything is known. The stored quarters are read, in one query: what changed in the last minute
     isn't compared.
     """
-    local = timezone.localtime(now)
+    local, zone = timezone.localtime(now), timezone.get_current_timezone()
     weekdays = [local.date() - timedelta(weeks=week) for week in range(1, WEEKS + 1)]
     yesterday = local.date() - timedelta(days=1)
-    weeks = Quarter.objects.filter(starts_at__gte=_midnight(weekdays[-1], local))
+    weeks = Quarter.objects.filter(starts_at__gte=midnight(weekdays[-1], zone))
     found = weeks.aggregate(
         first=Min("starts_at"),
         **{f"week_{name}": Sum(name, filter=_until(weekdays, local)) for name in NAMES},
@@ -378,16 +378,12 @@ def usual_until(now: datetime) -> Usual:
     return Usual()
 
 
-def _midnight(day: date, local: datetime) -> datetime:
-    return datetime(day.year, day.month, day.day, tzinfo=local.tzinfo)
-
-
 def _until(days: Sequence[date], local: datetime) -> Q:
     """Match the quarters of these days that began before this time of the day."""
-    within = Q()
+    within, zone = Q(), timezone.get_current_timezone()
     for day in days:
         until = datetime.combine(day, local.time(), local.tzinfo)
-        within |= Q(starts_at__gte=_midnight(day, local), starts_at__lt=until)
+        within |= Q(starts_at__gte=midnight(day, zone), starts_at__lt=until)
     return within
 
 

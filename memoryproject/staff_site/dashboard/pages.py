@@ -19,10 +19,8 @@ from django.utils.http import quote_etag
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 
-from memoryproject.foundation.admin_kit.display import cost_shown
-from memoryproject.foundation.admin_kit.list_csv import csv_answer
+from memoryproject.foundation.admin_kit import display, list_csv, staff_pages
 from memoryproject.foundation.admin_kit.list_filters import DAYS, NAMES, TODAY, period_named
-from memoryproject.foundation.admin_kit.staff_pages import rights_required, staff_page
 from memoryproject.foundation.audit.audit_events import staff_record
 from memoryproject.staff_site.dashboard.board import board_for, sees_figures
 from memoryproject.staff_site.dashboard.figures import count_shown, figures_of
@@ -110,7 +108,7 @@ class Row:
     def cells(self) -> list[tuple[str, str]]:
         """Return the figures, each with a short name for screens where a row has two lines."""
         calls = [] if self.calls is None else [(_("Calls"), count_shown(self.calls))]
-        cost = _("no price") if self.cost is None else cost_shown(self.cost)
+        cost = _("no price") if self.cost is None else display.cost_shown(self.cost)
         return [
             *calls,
             (_("Prompt"), count_shown(self.prompt)),
@@ -128,7 +126,7 @@ class Row:
 @never_cache
 def costs_page(request: HttpRequest) -> HttpResponseBase:
     """Show the costs of a period, or with ``?table=`` one of the tables as CSV."""
-    rights_required(request, RIGHT)
+    staff_pages.rights_required(request, RIGHT)
     period = period_chosen(request, DEFAULT)
     if "table" in request.GET:
         return _csv(request, period, request.GET["table"])
@@ -143,7 +141,7 @@ def costs_page(request: HttpRequest) -> HttpResponseBase:
     context = {
         "period": period,
         "periods": NAMES.items(),
-        "total": cost_shown(total),
+        "total": display.cost_shown(total),
         "has_prices": bool(settings.MODEL_PRICES),
         "may_configure": request.user.has_perm("dashboard.operate_server"),
         "tables": [
@@ -151,7 +149,7 @@ def costs_page(request: HttpRequest) -> HttpResponseBase:
         ],
         "most": MAX_CHATS,
     }
-    return staff_page(request, "dashboard/costs.html", _("Costs"), context)
+    return staff_pages.staff_page(request, "dashboard/costs.html", _("Costs"), context)
 
 
 def _csv(request: HttpRequest, period: str, table: str) -> HttpResponseBase:
@@ -162,7 +160,7 @@ def _csv(request: HttpRequest, period: str, table: str) -> HttpResponseBase:
         raise PermissionDenied
     staff_record(request, "export", "costs", table=table, rows=len(rows))
     titles = (table[:-1], "model_calls", "prompt_tokens", "completion_tokens", "cost", "currency")
-    return csv_answer(f"costs-{table}-{period}", titles, (row.values for row in rows))
+    return list_csv.csv_answer(f"costs-{table}-{period}", titles, (row.values for row in rows))
 
 
 def _rows(request: HttpRequest, period: str, table: str, most: int) -> list[Row] | None:

@@ -114,7 +114,7 @@ def slots_read(borders: Sequence[datetime]) -> Read:
     return Read([slots[slot] for slot in sorted(slots)], chats, sorted(fresh))
 
 
-def quarters_recount(*, at_once: int = AT_ONCE) -> int:
+def quarters_recount() -> int:
     """Recount the newest marked quarters and delete their marks, in one transaction.
 
     Returns how many; 0 also while another process counts.
@@ -123,7 +123,7 @@ def quarters_recount(*, at_once: int = AT_ONCE) -> int:
         if not _alone(cursor):
             return 0
         marked = Mark.objects.order_by("-quarter").values_list("quarter", flat=True).distinct()
-        quarters = list(marked[:at_once])
+        quarters = list(marked[:AT_ONCE])
         # A later change has a mark that stays. An earlier change is counted below, because each
         # statement sees everything that was committed when it began.
         Mark.objects.filter(quarter__in=quarters).delete()

@@ -12,17 +12,10 @@ from django_q.models import Schedule, Task
 from memories_app.facts.validation import NewMemory
 from memories_app.models import Memory, MergeProposal, ProposalKind
 from memories_app.review.consolidate import memories_propose_merges
-from memories_app.store.change import memory_patch
-from memories_app.store.duplicate_lookup import proposal_add
-from memories_app.store.remember import memory_remember
+from memories_app.store import change, duplicate_lookup, remember
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.errors.stored_errors import ErrorText
-from memoryproject.foundation.outgoing_webhooks.deliveries import delivery_test
-from memoryproject.foundation.outgoing_webhooks.models import (
-    DeliveryState,
-    WebhookDelivery,
-    WebhookEndpoint,
-)
+from memoryproject.foundation.outgoing_webhooks import deliveries, models
 from memoryproject.foundation.process.jobs import PatientBroker
 from memoryproject.foundation.rest_kit.tokens import token_create, token_revoke
 from memoryproject.staff_site.demo import story_texts
@@ -58,7 +51,7 @@ def create_setup(story: Story) -> None:
             memory = _remember(story, fact)
         if fact.corrected:
             with story.at(fact.days - 3, "18:10"):
-                memory_patch(
+                change.memory_patch(
                     memory_id=memory.pk,
                     changes={"content": fact.corrected},
                     actor=NOA,
@@ -101,7 +94,7 @@ def _remember(story: Story, fact: story_texts.Fact) -> Memory:
         pinned=fact.pinned,
         proposed=proposed,
     )
-    return memory_remember(new, embedder=story.embedder, actor=NOA).memory
+    return remember.memory_remember(new, embedder=story.embedder, actor=NOA).memory
 
 
 def _propose(story: Story) -> None:
@@ -109,7 +102,7 @@ def _propose(story: Story) -> None:
     memories_propose_merges(model_id=story.embedder.model_id)
     alike = list(Memory.objects.filter(content__startswith="Delivery").order_by("created_at"))
     if len(alike) == 2 and not MergeProposal.objects.exists():
-        proposal_add(
+        duplicate_lookup.proposal_add(
             kind=ProposalKind.MERGE, memories=alike, content=alike[0].content, similarity=0.91
         )
 
@@ -137,7 +130,7 @@ def _integrations(story: Story) -> None:
         token_create(
             name="Newsletter", scopes=["read"], expires_at=story.now + timedelta(days=60), actor=NOA
         )
-    shop = WebhookEndpoint.objects.create(
+    shop = models.WebhookEndpoint.objects.create(
         name="Order desk",
         url="https://orders.cafe-shaked.example/hooks",
         event_types=["turn.failed", "memory.created"],
@@ -146,10 +139,10 @@ def _integrations(story: Story) -> None:
         created_by="noa",
     )
     for hours, state, status in ((30, "delivered", 200), (6, "delivered", 200), (1, "failed", 500)):
-        delivery = delivery_test(endpoint_id=shop.pk)
+        delivery = deliveries.delivery_test(endpoint_id=shop.pk)
         at = story.now - timedelta(hours=hours)
-        WebhookDelivery.objects.filter(pk=delivery.pk).update(
-            state=DeliveryState(state),
+        models.WebhookDelivery.objects.filter(pk=delivery.pk).update(
+            state=models.DeliveryState(state),
             occurred_at=at,
             due_at=at,
             attempts=1 if status == 200 else 8,

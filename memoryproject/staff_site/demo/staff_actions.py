@@ -7,9 +7,8 @@ from django.contrib.auth.models import User
 
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.staff_site.demo.story_texts import PEOPLE, StaffAction
+from sessions_app.inbox import move_markers, notes
 from sessions_app.inbox.labels import bookmark_set, chats_assign, chats_label
-from sessions_app.inbox.move_markers import chats_mark_read, chats_review
-from sessions_app.inbox.notes import note_write
 from sessions_app.models import Chat, Label, Message
 
 
@@ -41,12 +40,12 @@ def _perform_as(
     elif action.do == "assign":
         chats_assign(chat_ids=chat_ids, assignee=user, actor=actor)
     elif action.do == "review":
-        chats_review(user=user, chat_ids=chat_ids, actor=actor)
+        move_markers.chats_review(user=user, chat_ids=chat_ids, actor=actor)
     elif action.do == "read":
-        chats_mark_read(user=user, chat_ids=chat_ids, actor=actor)
+        move_markers.chats_mark_read(user=user, chat_ids=chat_ids, actor=actor)
     for chat_id in chat_ids:
         about: dict[str, Any] = {"user": user, "actor": actor, "message_id": message_id}
         if action.do == "note":
-            note_write(chat_id=chat_id, text=action.text, **about)
+            notes.note_write(chat_id=chat_id, text=action.text, **about)
         elif action.do == "bookmark":
             bookmark_set(chat_id=chat_id, wanted=True, **about)

@@ -22,18 +22,9 @@ from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.foundation.integrations.media_storage.storage_choice import (
     configured_media_storage,
 )
-from memoryproject.foundation.integrations.whatsapp import events
-from memoryproject.foundation.integrations.whatsapp.base import (
-    ConsoleProvider,
-    MediaSink,
-    SendError,
-    SendResult,
-    Template,
-)
-from memoryproject.staff_site.demo import story_texts
-from memoryproject.staff_site.demo.staff_actions import perform
-from sessions_app.history.chat_memory import ChatMemoryService
-from sessions_app.history.strategies import SummarizationStrategy
+from memoryproject.foundation.integrations.whatsapp import base as whatsapp, events
+from memoryproject.staff_site.demo import staff_actions, story_texts
+from sessions_app.history import chat_memory, strategies
 from sessions_app.inbound.facade import IntakeRules, events_receive
 from sessions_app.limits.intake import UsageLimits
 from sessions_app.media.fetch import MediaDependencies, media_fetch, media_row_create
@@ -50,14 +41,14 @@ DAYS = 30
 MAX_BYTES = 1_000_000
 STEPS = {"sent": 1, "delivered": 2, "read": 3}
 FAILURES = {
-    "failed": SendError("HTTP 401: Invalid OAuth access token", permanent=True, code=190),
-    "unconfirmed": SendError(
+    "failed": whatsapp.SendError("HTTP 401: Invalid OAuth access token", permanent=True, code=190),
+    "unconfirmed": whatsapp.SendError(
         ErrorText("send_connection_broke", kind="ReadTimeout"), outcome_unknown=True
     ),
 }
 
 
-class StoryProvider(ConsoleProvider):
+class StoryProvider(whatsapp.ConsoleProvider):
     """A provider of the story, under the name of a real one: nothing leaves the machine.
 
     ``sent``: the texts. ``files``: those that people send, by their names. ``failure``: raised by
@@ -68,9 +59,9 @@ class StoryProvider(ConsoleProvider):
         self.name, self.text_limit = name, text_limit
         self.sent: list[str] = []
         self.files: dict[str, bytes] = {}
-        self.failure: SendError | None = None
+        self.failure: whatsapp.SendError | None = None
 
-    def send_text(self, *, text: Any = "", **_message: object) -> SendResult:
+    def send_text(self, *, text: Any = "", **_message: object) -> whatsapp.SendResult:
         """Keep the text, or raise the failure."""
         failure, self.failure = self.failure, None
         if failure is not None:
@@ -80,11 +71,15 @@ class StoryProvider(ConsoleProvider):
 
     send_file = send_text
 
-    def send_template(self, *, template: Template, **_message: object) -> SendResult:
+    def send_template(
+        self, *, template: whatsapp.Template, **_message: object
+    ) -> whatsapp.SendResult:
         """Keep the template's name and values."""
         return self.send_text(text="\n".join([template.name, *template.parameters]))
 
-    def fetch_media(self, *, media: events.Media, into: MediaSink, **_message: object) -> None:
+    def fetch_media(
+        self, *, media: events.Media, into: whatsapp.MediaSink, **_message: object
+    ) -> None:
         """Write one of the files into the sink."""
         into.write(self.files[media.media_id])
 
@@ -113,10 +108,10 @@ class Story:
             "green": StoryProvider("green", text_limit=20_000),
             "console": StoryProvider("console"),
         }
-        strategy = SummarizationStrategy(
+        strategy = strategies.SummarizationStrategy(
             summarizer=Summarizer(chat_model=self.model), summarize_every_n_messages=SUM_UP_EVERY
         )
-        memory = ChatMemoryService(
+        memory = chat_memory.ChatMemoryService(
             godfather=frozenset({story_texts.PEOPLE["owner"].whatsapp_chat}), strategy=strategy
         )
         files = {
@@ -167,7 +162,7 @@ class Story:
         for number, each in enumerate(all_of_it, start=1):
             with self.at(each.days, each.time):
                 if isinstance(each, story_texts.StaffAction):
-                    perform(each)
+                    staff_actions.perform(each)
                 else:
                     self._say(each)
                     if each.person == story_texts.PEOPLE["emma"]:

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from memoryproject.foundation.integrations.lenient import Fields
-from memoryproject.foundation.integrations.whatsapp.events import Event
-from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS
+from memoryproject.foundation.integrations.whatsapp import events, registry
 
 FOLDER = Path(__file__).parent
 MIME_TYPES = {"jpg": "image/jpeg", "png": "image/png", "wav": "audio/wav", "pdf": "application/pdf"}
@@ -153,9 +152,9 @@ def conversation(provider: str, name: str) -> list[dict[str, Any]]:
     return bodies
 
 
-def events_of(provider: str, payload: dict[str, Any]) -> list[Event]:
+def events_of(provider: str, payload: dict[str, Any]) -> list[events.Event]:
     """Return the events of a webhook body."""
-    return PROVIDERS[provider].parse(payload)
+    return registry.PROVIDERS[provider].parse(payload)
 
 
 def recorded_chats() -> set[str]:

@@ -18,6 +18,7 @@ import httpx2
 from django.conf import settings
 
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text, translate_error
+from memoryproject.foundation.integrations import openai_transcriber, retry
 from memoryproject.foundation.integrations.configured import (
     ModelServer,
     model_server,
@@ -25,20 +26,8 @@ from memoryproject.foundation.integrations.configured import (
 )
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from memoryproject.foundation.integrations.embedders.openai_embedder import OpenAIEmbedder
-from memoryproject.foundation.integrations.llm.base import (
-    AnswerSchema,
-    ChatMessage,
-    ChatModelError,
-    ChatRequest,
-)
-from memoryproject.foundation.integrations.llm.openai_api import OpenAIConnection
-from memoryproject.foundation.integrations.llm.openai_chat import OpenAIChatModel
+from memoryproject.foundation.integrations.llm import base as llm, openai_api, openai_chat
 from memoryproject.foundation.integrations.llm.server_traits import traits_text
-from memoryproject.foundation.integrations.openai_transcriber import (
-    OpenAITranscriber,
-    TranscriptionError,
-)
-from memoryproject.foundation.integrations.retry import AttemptFailed
 from memoryproject.foundation.outside_services.breaker import SharedTraits
 from memoryproject.foundation.outside_services.models import ServiceName
 
@@ -57,10 +46,10 @@ WINDOW_NAMES = (
     "n_ctx",
     "n_ctx_train",
 )
-SYSTEM = ChatMessage("system", "You are a test. Answer in one short sentence.")
+SYSTEM = llm.ChatMessage("system", "You are a test. Answer in one short sentence.")
 # The function that a model is to call, and the form of the JSON that it is to write.
 _PROBES = json.loads(Path(__file__).with_name("model_check.json").read_text(encoding="utf-8"))
-LOOKUP, COLOURS = _PROBES["tool"], AnswerSchema(**_PROBES["answer_schema"])
+LOOKUP, COLOURS = _PROBES["tool"], llm.AnswerSchema(**_PROBES["answer_schema"])
 
 
 @dataclass(frozen=True)
@@ -126,7 +115,7 @@ def model_findings() -> Iterator[Finding]:
 def _check_chat(server: ModelServer, model: str, extra_body: dict[str, Any]) -> Iterator[Finding]:
     service = str(ServiceName.CHAT_MODEL)
     traits = SharedTraits(service, service_target(server.url, model))
-    chat = OpenAIChatModel(
+    chat = openai_chat.OpenAIChatModel(
         server.key,
         server.url,
         model,
@@ -148,15 +137,15 @@ def _check_chat(server: ModelServer, model: str, extra_body: dict[str, Any]) -> 
     yield from _learned(traits.load(), service_target(server.url, model))
 
 
-def _check_answers(chat: OpenAIChatModel, model: str) -> Generator[Finding, None, bool]:
+def _check_answers(chat: openai_chat.OpenAIChatModel, model: str) -> Generator[Finding, None, bool]:
     """Ask twice, since a server may load its model first; return whether it answers."""
-    request = ChatRequest(
-        [SYSTEM, ChatMessage("user", "Which colour has the sky?")], max_reply_tokens=200
+    request = llm.ChatRequest(
+        [SYSTEM, llm.ChatMessage("user", "Which colour has the sky?")], max_reply_tokens=200
     )
     try:
         first, first_seconds = _timed(lambda: chat.complete(request))
         second, seconds = _timed(lambda: chat.complete(request))
-    except ChatModelError as error:
+    except llm.ChatModelError as error:
         yield Finding(False, ErrorText("check_failed", model=model, why=error_text(error)))
         return False
     tokens = second.completion_tokens or max(len(second.text) // 4, 1)
@@ -187,43 +176,43 @@ def _cold(first: float, second: float) -> Iterator[Finding]:
         yield Finding(False, longer, f"ANSWER_DEADLINE_SECONDS={deadline}")
 
 
-def _check_turns(chat: OpenAIChatModel) -> Finding:
+def _check_turns(chat: openai_chat.OpenAIChatModel) -> Finding:
     """Send what a paused chat and a group send: messages of one role together, and names."""
     turns = [
-        ChatMessage("user", "Good morning.", name="Dana"),
-        ChatMessage("assistant", "Good morning!"),
-        ChatMessage("user", "One moment.", name="Dana"),
-        ChatMessage("user", "Which day is after Monday?", name="Noa"),
+        llm.ChatMessage("user", "Good morning.", name="Dana"),
+        llm.ChatMessage("assistant", "Good morning!"),
+        llm.ChatMessage("user", "One moment.", name="Dana"),
+        llm.ChatMessage("user", "Which day is after Monday?", name="Noa"),
     ]
     try:
-        chat.complete(ChatRequest([SYSTEM, *turns], max_reply_tokens=200))
-    except ChatModelError as error:
+        chat.complete(llm.ChatRequest([SYSTEM, *turns], max_reply_tokens=200))
+    except llm.ChatModelError as error:
         return Finding(False, ErrorText("check_turns_failed", why=error_text(error)))
     return Finding(True, ErrorText("check_turns"))
 
 
-def _check_tools(chat: OpenAIChatModel, model: str) -> Finding:
-    question = ChatMessage("user", "When do you open on Sunday? Use the function.")
-    request = ChatRequest([SYSTEM, question], max_reply_tokens=400, tools=[LOOKUP])
+def _check_tools(chat: openai_chat.OpenAIChatModel, model: str) -> Finding:
+    question = llm.ChatMessage("user", "When do you open on Sunday? Use the function.")
+    request = llm.ChatRequest([SYSTEM, question], max_reply_tokens=400, tools=[LOOKUP])
     try:
         completion = chat.complete(request)
-    except ChatModelError as error:
+    except llm.ChatModelError as error:
         return Finding(None, ErrorText("check_tools_failed", model=model, why=error_text(error)))
     if completion.tool_calls:
         return Finding(True, ErrorText("check_tools", model=model))
     return Finding(None, ErrorText("check_tools_unused", model=model))
 
 
-def _check_json(chat: OpenAIChatModel, model: str) -> Finding:
+def _check_json(chat: openai_chat.OpenAIChatModel, model: str) -> Finding:
     question = 'Name three colours as JSON: {"colours": ["…"]}. Write nothing else.'
-    request = ChatRequest(
-        [ChatMessage("user", question)], answer_schema=COLOURS, max_reply_tokens=400
+    request = llm.ChatRequest(
+        [llm.ChatMessage("user", question)], answer_schema=COLOURS, max_reply_tokens=400
     )
     try:
         completion = chat.complete(request)
         found = json.loads(completion.text.strip().removeprefix("```json").strip("`\n "))
         is_right = isinstance(found, dict) and isinstance(found.get("colours"), list)
-    except ChatModelError as error:
+    except llm.ChatModelError as error:
         return Finding(False, ErrorText("check_json_failed", model=model, why=error_text(error)))
     except ValueError:
         is_right = False
@@ -255,11 +244,11 @@ def _check_window(server: ModelServer, model: str) -> Iterator[Finding]:
 
 
 def _models_of(server: ModelServer) -> list[dict[str, Any]]:
-    connection = OpenAIConnection(server.key, server.url, timeout=30.0, **server.options)
+    connection = openai_api.OpenAIConnection(server.key, server.url, timeout=30.0, **server.options)
     try:
         found = connection.call(lambda client: client.get("/models", cast_to=httpx2.Response))
         data = json.loads(found.content)
-    except (AttemptFailed, ValueError):
+    except (retry.AttemptFailed, ValueError):
         # Not each server has it.
         return []
     finally:
@@ -323,12 +312,12 @@ def _check_embeddings(server: ModelServer, model: str) -> Iterator[Finding]:
 
 
 def _check_speech(server: ModelServer, model: str) -> Iterator[Finding]:
-    speech = OpenAITranscriber(
+    speech = openai_transcriber.OpenAITranscriber(
         server.key, server.url, model, timeout=PATIENCE_SECONDS, **server.options
     )
     try:
         _heard, seconds = _timed(lambda: speech.transcribe(_silence(), mime_type="audio/wav"))
-    except TranscriptionError as error:
+    except openai_transcriber.TranscriptionError as error:
         yield Finding(False, ErrorText("check_failed", model=model, why=error_text(error)))
     else:
         yield Finding(True, ErrorText("check_speech", model=model, seconds=f"{seconds:.1f}"))

@@ -20,14 +20,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from memoryproject.foundation.admin_kit.staff_pages import staff_page, unstored
 from memoryproject.foundation.audit.audit_events import staff_record
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text, translate_error
-from memoryproject.foundation.integrations.whatsapp.base import (
-    Account,
-    Recipient,
-    SendError,
-    SendResult,
-    keys_by_number,
-)
-from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS, provider_states
+from memoryproject.foundation.integrations.whatsapp import base as whatsapp, registry
 from memoryproject.foundation.process.narrowing import instance
 from memoryproject.foundation.tables import read_table
 from memoryproject.foundation.text.phone_numbers import number_read
@@ -70,30 +63,30 @@ def provider_call(provider: str, number: str) -> Result:
     Without a number it queries the provider about our account. Errors are returned as text without
     secrets. Only the call runs in another thread: texts must be in the language of this thread.
     """
-    client = PROVIDERS[provider].connect(timeout=QUIET_SECONDS)
+    client = registry.PROVIDERS[provider].connect(timeout=QUIET_SECONDS)
 
-    def send() -> SendResult:
-        to = Recipient(f"{number}@c.us", phone=number)
+    def send() -> whatsapp.SendResult:
+        to = whatsapp.Recipient(f"{number}@c.us", phone=number)
         return client.send_text(to=to, text=TEXT, callback_id=str(uuid.uuid4()))
 
-    call: Callable[[], SendResult | Account] = send if number else client.account
+    call: Callable[[], whatsapp.SendResult | whatsapp.Account] = send if number else client.account
     started = time.monotonic()
     future = _test_threads().submit(call)
     try:
         result = _result_of(future.result(timeout=MAX_SECONDS))
-    except SendError as error:
+    except whatsapp.SendError as error:
         advice = advice_for(provider, error, sends=bool(number))
         result = _failed(advice, _without_credentials(error))
     except TooLateError:
         # One that waits for a thread isn't to begin any more.
         future.cancel()
-        unknown = SendError(ErrorText("send_timeout"), outcome_unknown=True)
+        unknown = whatsapp.SendError(ErrorText("send_timeout"), outcome_unknown=True)
         result = _failed(advice_for(provider, unknown, sends=bool(number)), "")
     return replace(result, took=time.monotonic() - started)
 
 
-def _result_of(answer: SendResult | Account) -> Result:
-    if isinstance(answer, SendResult):
+def _result_of(answer: whatsapp.SendResult | whatsapp.Account) -> Result:
+    if isinstance(answer, whatsapp.SendResult):
         message = _("The provider took the message. Look at the phone: it should be there soon.")
         return Result(True, message, words=answer.provider_message_id)
     if answer.ready:
@@ -105,11 +98,13 @@ def _failed(advice: Advice, words: str) -> Result:
     return Result(False, str(advice.what), words=words, todo=str(advice.todo))
 
 
-def _without_credentials(error: SendError) -> str:
+def _without_credentials(error: whatsapp.SendError) -> str:
     """Return the error's text without our credentials, which a server may repeat."""
     text = translate_error(error_text(error))
-    for record in PROVIDERS.values():
-        for secret in filter(None, keys_by_number(getattr(settings, record.key_setting)).values()):
+    for record in registry.PROVIDERS.values():
+        for secret in filter(
+            None, whatsapp.keys_by_number(getattr(settings, record.key_setting)).values()
+        ):
             text = text.replace(secret, "•••")
     return text
 
@@ -150,7 +145,7 @@ class TestForm(forms.Form):
     def __init__(self, *args: Any, sends: bool = True, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.sends = sends
-        there = [(each.name, each.title) for each in provider_states() if each.configured]
+        there = [(each.name, each.title) for each in registry.provider_states() if each.configured]
         instance(self.fields["provider"], forms.ChoiceField).choices = there
 
     def clean_number(self) -> str:
@@ -191,7 +186,7 @@ def provider_page(request: HttpRequest) -> HttpResponseBase:
             action = "provider.test" if sends else "provider.check"
             staff_record(request, action, "provider", provider)
             result, form = provider_call(provider, number), _fresh_form(provider)
-    context = {"providers": provider_states(), "form": form, "result": result}
+    context = {"providers": registry.provider_states(), "form": form, "result": result}
     return operations_page(
         request, "provider", title=_("Provider test"), context=context, status=status
     )
@@ -250,7 +245,7 @@ BY_CODE = {
 BY_CODE["cloud"].update(dict.fromkeys(range(200, 300), BY_CODE["cloud"][10]))
 
 
-def advice_for(provider: str, error: SendError, *, sends: bool) -> Advice:
+def advice_for(provider: str, error: whatsapp.SendError, *, sends: bool) -> Advice:
     """Return advice for an error.
 
     It follows from the provider's code; without one, from how the connection ended. ``sends``: the
@@ -260,7 +255,7 @@ def advice_for(provider: str, error: SendError, *, sends: bool) -> Advice:
     return known or _advice_without_code(error, sends)
 
 
-def _advice_without_code(error: SendError, sends: bool) -> Advice:
+def _advice_without_code(error: whatsapp.SendError, sends: bool) -> Advice:
     if error.code is None and not error.permanent and not error.outcome_unknown:
         return Advice(
             _("The provider can't be reached."),

@@ -13,22 +13,18 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django_q.models import Failure
 
-from memoryproject.foundation.admin_kit.list_csv import BoundedPaginator
-from memoryproject.foundation.admin_kit.staff_pages import OwnPage, rights_required
+from memoryproject.foundation.admin_kit import list_csv, staff_pages
 from memoryproject.foundation.audit.audit_events import staff_actor
 from memoryproject.foundation.integrations.whatsapp.registry import provider_states
-from memoryproject.staff_site.alerts import alerts_open
-from memoryproject.staff_site.navigation import raw_tables
+from memoryproject.staff_site import alerts, navigation, server_state
 from memoryproject.staff_site.operations import queue
 from memoryproject.staff_site.operations.change_setting import change_setting_page
 from memoryproject.staff_site.operations.models_page import models_action, models_page
 from memoryproject.staff_site.operations.provider_test import RIGHT, operations_page, provider_page
 from memoryproject.staff_site.operations.settings_in_force import settings_in_force
-from memoryproject.staff_site.server_state import BrokerGoneError, parts, replica_part
 from sessions_app.embedding.facade import texts_waiting
 from sessions_app.inbound.facade import unprocessed_count
-from sessions_app.media.dependencies import build_media_quota
-from sessions_app.media.fetch import bytes_used, largest_chats
+from sessions_app.media import dependencies, fetch
 from sessions_app.models import Turn
 
 PER_PAGE = 50
@@ -41,10 +37,10 @@ CHATS = ("sessions_app.view_chat", "sessions_app.view_message")
 def overview_page(request: HttpRequest) -> HttpResponseBase:
     """Show the state of the server on one page; each figure links to its page."""
     schedules, providers = queue.schedules_shown(), provider_states()
-    files, quota = bytes_used(), build_media_quota()
+    files, quota = fetch.bytes_used(), dependencies.build_media_quota()
     context = {
-        "parts": [*parts(), *replica_part()],
-        "alerts": alerts_open(),
+        "parts": [*server_state.parts(), *server_state.replica_part()],
+        "alerts": alerts.alerts_open(),
         "problems": settings_in_force()["count"],
         "queue": queue.queue_state(),
         "without_vector": texts_waiting(),
@@ -58,9 +54,9 @@ def overview_page(request: HttpRequest) -> HttpResponseBase:
         "files": files,
         "quota": quota,
         "files_scarce": bool(quota.total_bytes) and files > quota.total_bytes * SCARCE,
-        "largest": largest_chats(),
+        "largest": fetch.largest_chats(),
         "may_chats": request.user.has_perms(CHATS),
-        "raw_tables": raw_tables(site.get_app_list(request)),
+        "raw_tables": navigation.raw_tables(site.get_app_list(request)),
     }
     return operations_page(request, "overview", title=_("Operations"), context=context)
 
@@ -132,7 +128,7 @@ def turns_page(request: HttpRequest) -> HttpResponseBase:
 
 def turn_action(request: HttpRequest, turn_id: int) -> HttpResponse:
     """Let a worker process a stuck turn."""
-    rights_required(request, RERUN)
+    staff_pages.rights_required(request, RERUN)
     turn = get_object_or_404(Turn, pk=turn_id)
     if queue.turn_take_up(turn=turn, actor=staff_actor(request)):
         messages.success(request, _("A worker takes it up now."))
@@ -143,7 +139,7 @@ def turn_action(request: HttpRequest, turn_id: int) -> HttpResponse:
 
 def _page_of(request: HttpRequest, rows: Any) -> Page[Any]:
     """Return the requested page, or the nearest one for an invalid number."""
-    return BoundedPaginator(rows, PER_PAGE).get_page(request.GET.get("page"))
+    return list_csv.BoundedPaginator(rows, PER_PAGE).get_page(request.GET.get("page"))
 
 
 # The pages below /admin/operations/, for the admin site.
@@ -156,10 +152,10 @@ def _for_operators(view: View, *, tab: str) -> View:
 
     @wraps(view)
     def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        rights_required(request, RIGHT)
+        staff_pages.rights_required(request, RIGHT)
         try:
             return view(request, *args, **kwargs)
-        except BrokerGoneError:
+        except server_state.BrokerGoneError:
             text = _(
                 "The queue can't be reached, so nothing was done. See Q_BROKER in the settings."
             )
@@ -169,9 +165,9 @@ def _for_operators(view: View, *, tab: str) -> View:
     return guarded
 
 
-def _page(route: str, view: View, methods: str) -> OwnPage:
+def _page(route: str, view: View, methods: str) -> staff_pages.OwnPage:
     guarded = _for_operators(view, tab=route.partition("/")[0])
-    return OwnPage(f"operations/{route}", guarded, methods)
+    return staff_pages.OwnPage(f"operations/{route}", guarded, methods)
 
 
 OPERATIONS_PAGES = {

@@ -15,15 +15,13 @@ from django.db import transaction
 from django.http import HttpRequest
 from django.utils.translation import gettext as _, gettext_lazy
 
-from memoryproject.environment import WHATSAPP_ID
+from memoryproject import environment, settings_table
 from memoryproject.foundation.audit.audit_events import staff_edit_record
 from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS
 from memoryproject.foundation.text.phone_numbers import number_shown
-from memoryproject.settings_table import OWN_SETTINGS
 from memoryproject.staff_site.operations import change_setting
 from memoryproject.staff_site.setup.steps import LABELS
-from sessions_app.conversations.epochs import profile_locked
-from sessions_app.conversations.history_queries import profile_current
+from sessions_app.conversations import epochs, history_queries
 from sessions_app.models import AssistantProfile
 from sessions_app.stored_settings import is_set_elsewhere
 
@@ -44,7 +42,7 @@ def owner_id(text: str, country: str) -> str:
     """
     import phonenumbers  # noqa: PLC0415 slow to import
 
-    if WHATSAPP_ID.fullmatch(text):
+    if environment.WHATSAPP_ID.fullmatch(text):
         return text
     number = f"+{text[2:]}" if text.startswith("00") else text
     # With or without the plus, and as people of the country dial it.
@@ -151,7 +149,7 @@ class BusinessForm(change_setting.SettingsForm):
 
     def __init__(self, data: Any = None) -> None:
         super().__init__(data)
-        self.profile = ProfileForm(data, instance=profile_current())
+        self.profile = ProfileForm(data, instance=history_queries.profile_current())
         self.fields["BUSINESS_TIME_ZONE"].widget.attrs.update({"list": "zones", "dir": "ltr"})
 
     @property
@@ -162,7 +160,7 @@ class BusinessForm(change_setting.SettingsForm):
         """Store both parts, or none."""
         self.status = change_setting.UNFIT
         with transaction.atomic():
-            stored = profile_locked()
+            stored = epochs.profile_locked()
             seen = stored.updated_at.isoformat()
             self.profile = ProfileForm(self.data, instance=stored)
             if not self.profile.is_valid():
@@ -231,7 +229,7 @@ class CloudForm(change_setting.SettingsForm):
             typed = change_setting.INVISIBLE.sub("", cleaned.get(name) or "").strip()
             if "_ID" in name and not re.fullmatch(r"[0-9, ]*", typed):
                 self.add_error(name, _("This id has only digits; it isn't the telephone number."))
-            elif OWN_SETTINGS[name].secret and re.search(r"[^\s,]\s+[^\s,]", typed):
+            elif settings_table.OWN_SETTINGS[name].secret and re.search(r"[^\s,]\s+[^\s,]", typed):
                 self.add_error(name, _("There is a space in it: copy the value alone."))
         return cleaned
 

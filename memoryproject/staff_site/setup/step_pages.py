@@ -16,20 +16,13 @@ from django.utils.translation import gettext as _
 from django.views.decorators.debug import sensitive_post_parameters
 
 from memories_app.models import Memory
-from memoryproject.checks import is_public
-from memoryproject.folders import TYPED
-from memoryproject.foundation.admin_kit.staff_pages import (
-    OwnPage,
-    rights_required,
-    staff_page,
-    unstored,
-)
+from memoryproject import checks, folders
+from memoryproject.foundation.admin_kit import staff_pages
 from memoryproject.foundation.audit.audit_events import staff_actor
 from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS
 from memoryproject.foundation.process.own_address import absolute_url
+from memoryproject.staff_site.operations import models_page, provider_test
 from memoryproject.staff_site.operations.change_setting import SettingsForm
-from memoryproject.staff_site.operations.models_page import LAST_CHECK, check_begin
-from memoryproject.staff_site.operations.provider_test import RIGHT
 from memoryproject.staff_site.setup.step_forms import FORMS, PRESETS, CloudForm
 from memoryproject.staff_site.setup.steps import TITLES, after, first_open, steps
 from sessions_app.inbound.facade import foreign_numbers, handshake_seen, last_message_from
@@ -43,13 +36,13 @@ SEEN = "setup_seen"
 
 def setup_page(request: HttpRequest) -> HttpResponseBase:
     """Lead to the first step that isn't done."""
-    rights_required(request, RIGHT)
+    staff_pages.rights_required(request, provider_test.RIGHT)
     return redirect("admin:setup_step", first_open())
 
 
 def setup_close(request: HttpRequest) -> HttpResponse:
     """Lead nobody to the set-up any more; its pages stay."""
-    rights_required(request, RIGHT)
+    staff_pages.rights_required(request, provider_test.RIGHT)
     settings_store(texts={"SHOW_SETUP": "false"}, actor=staff_actor(request))
     text = _("The set-up is closed. You find it again under Operations, at Current settings.")
     messages.success(request, text)
@@ -59,14 +52,14 @@ def setup_close(request: HttpRequest) -> HttpResponse:
 @sensitive_post_parameters()
 def setup_step(request: HttpRequest, step: str) -> HttpResponseBase:
     """Show a step, or take what was typed there."""
-    rights_required(request, RIGHT)
+    staff_pages.rights_required(request, provider_test.RIGHT)
     if step not in TITLES:
         raise Http404
     request.session[SEEN] = True
     form = _form(request, step)
     if request.method == "POST":
         if step == "business":
-            rights_required(request, PROFILE)
+            staff_pages.rights_required(request, PROFILE)
         if step == "model" and request.POST.get("do") == "offline":
             return _answer_offline(request)
         if form is None:
@@ -83,7 +76,9 @@ def setup_step(request: HttpRequest, step: str) -> HttpResponseBase:
     }
     status = form.status if form else 200
     template = f"admin/setup/{step}.html"
-    return unstored(staff_page(request, template, TITLES[step], context, status=status))
+    return staff_pages.unstored(
+        staff_pages.staff_page(request, template, TITLES[step], context, status=status)
+    )
 
 
 def _form(request: HttpRequest, step: str) -> SettingsForm | None:
@@ -97,7 +92,7 @@ def _form(request: HttpRequest, step: str) -> SettingsForm | None:
 
 def _stored(request: HttpRequest, step: str, form: SettingsForm) -> HttpResponse:
     if step == "model":
-        check_begin(request)
+        models_page.check_begin(request)
     if isinstance(form, CloudForm):
         messages.success(request, _("Saved. Now give the provider our address."))
         response = redirect("admin:setup_step", step)
@@ -119,7 +114,7 @@ def _beside(request: HttpRequest, step: str, form: SettingsForm | None) -> dict[
     if step == "owner":
         return {"owners": sorted(settings.GODFATHER_PHONE)}
     if step == "model":
-        report = cache.get(LAST_CHECK)
+        report = cache.get(models_page.LAST_CHECK)
         return {
             "presets": PRESETS,
             "in_use": settings.CHAT_MODEL == "openai",
@@ -132,7 +127,7 @@ def _beside(request: HttpRequest, step: str, form: SettingsForm | None) -> dict[
         return {"memories": Memory.objects.count(), "memory_on": settings.ENABLE_MEMORY_SYSTEM}
     if step == "end":
         left = [each for each in steps() if not each.done and each.name != "end"]
-        return {"commands": TYPED, "left": left}
+        return {"commands": folders.TYPED, "left": left}
     return {}
 
 
@@ -155,7 +150,7 @@ def _whatsapp(request: HttpRequest, form: CloudForm) -> dict[str, Any]:
         "has_handshake": record.handshake is not None,
         "providers": PROVIDERS.values(),
         "address": address,
-        "reachable": request.is_secure() and is_public(host),
+        "reachable": request.is_secure() and checks.is_public(host),
         "configured": configured,
         # Not needed any more once it is pasted there.
         "token": "" if known or is_set_elsewhere(form.token) else getattr(settings, form.token),
@@ -169,7 +164,7 @@ def _whatsapp(request: HttpRequest, form: CloudForm) -> dict[str, Any]:
 
 
 SETUP_PAGES = {
-    "setup": OwnPage("setup/", setup_page, "GET HEAD"),
-    "setup_close": OwnPage("setup/close/", setup_close, "POST"),
-    "setup_step": OwnPage("setup/<str:step>/", setup_step, "GET HEAD POST"),
+    "setup": staff_pages.OwnPage("setup/", setup_page, "GET HEAD"),
+    "setup_close": staff_pages.OwnPage("setup/close/", setup_close, "POST"),
+    "setup_step": staff_pages.OwnPage("setup/<str:step>/", setup_step, "GET HEAD POST"),
 }

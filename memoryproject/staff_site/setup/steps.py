@@ -11,8 +11,7 @@ from django.utils.translation import gettext as _
 from memories_app.models import Memory
 from memoryproject.foundation.integrations.whatsapp.registry import provider_states
 from memoryproject.foundation.tables import read_table
-from memoryproject.staff_site.operations.provider_test import RIGHT
-from memoryproject.staff_site.operations.settings_in_force import origin_shown
+from memoryproject.staff_site.operations import provider_test, settings_in_force
 from sessions_app.conversations.history_queries import profile_current
 from sessions_app.stored_settings import is_set_elsewhere
 
@@ -39,7 +38,7 @@ def is_open(request: HttpRequest) -> bool:
     return (
         bool(settings.SHOW_SETUP)
         and not is_set_elsewhere("GODFATHER_PHONE")
-        and request.user.has_perm(RIGHT)
+        and request.user.has_perm(provider_test.RIGHT)
     )
 
 
@@ -48,9 +47,9 @@ def steps() -> list[Step]:
     profile = profile_current()
     connected = [each for each in provider_states() if each.configured and not each.demo]
     done: dict[str, Any] = {
-        "owner": settings.GODFATHER_PHONE and origin_shown("GODFATHER_PHONE"),
+        "owner": settings.GODFATHER_PHONE and settings_in_force.origin_shown("GODFATHER_PHONE"),
         "business": profile.business_name or profile.business_facts,
-        "model": settings.CHAT_MODEL == "openai" and origin_shown("CHAT_MODEL"),
+        "model": settings.CHAT_MODEL == "openai" and settings_in_force.origin_shown("CHAT_MODEL"),
         "whatsapp": connected and ", ".join(each.title for each in connected),
         "facts": Memory.objects.exists() and _("there are memories"),
         "colleague": User.objects.filter(is_staff=True)[1:2].exists() and _("there are several"),

@@ -15,8 +15,8 @@ import pytest
 import yaml
 from hypothesis import given, settings, strategies as st
 
-from cards_app.errors import SessionDataError
 from cards_app.memory_card import FIELDS, Card, check_card, generate_memory_card
+from cards_app.rules.session_data import SessionDataError
 from tests.fuzz.damage import FACTOR
 from tests.tables import table
 from tests.unit.cards.test_example import EXAMPLE

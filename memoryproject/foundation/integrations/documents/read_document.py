@@ -17,17 +17,7 @@ from pypdf import PasswordType, PdfReader
 from pypdf.errors import DependencyError, FileNotDecryptedError, LimitReachedError, PyPdfError
 
 from memoryproject.foundation.errors.stored_errors import ErrorText
-from memoryproject.foundation.integrations.documents.sniffing import (
-    DOCX,
-    PDF,
-    TEXT,
-    DocumentError,
-    DocumentLimits,
-    ExtractedText,
-    Section,
-    encoding_of,
-    sniff,
-)
+from memoryproject.foundation.integrations.documents import sniffing
 
 _MAX_TITLE_LENGTH = 255
 # Characters that no database stores, and the line and page breaks of other systems.
@@ -35,21 +25,21 @@ _NEW_LINE = re.compile("\r\n?|\f|\v|\u2028")
 _UNSTORABLE = re.compile("[\ud800-\udfff]")
 
 
-def read_document(content: bytes, limits: DocumentLimits) -> ExtractedText:
+def read_document(content: bytes, limits: sniffing.DocumentLimits) -> sniffing.ExtractedText:
     """Return the text of a document in a form that can be stored.
 
     Raises DocumentError; MemoryError, RecursionError and any exception of a library on a broken
     file.
     """
     if len(content) > limits.size:
-        raise DocumentError("too_large")
-    found = _READERS.get(sniff(content), read_plain)(content, limits)
-    sections = [Section(_storable(each.text), each.page) for each in found.sections]
+        raise sniffing.DocumentError("too_large")
+    found = _READERS.get(sniffing.sniff(content), read_plain)(content, limits)
+    sections = [sniffing.Section(_storable(each.text), each.page) for each in found.sections]
     sections = [each for each in sections if each.text.strip()]
     if not sections:
-        raise DocumentError("no_text")
+        raise sniffing.DocumentError("no_text")
     if sum(len(each.text) for each in sections) > limits.characters:
-        raise DocumentError("too_long")
+        raise sniffing.DocumentError("too_long")
     title = " ".join(_storable(found.title).split())[:_MAX_TITLE_LENGTH]
     return replace(found, sections=sections, title=title)
 
@@ -59,18 +49,18 @@ def _storable(text: str) -> str:
     return _UNSTORABLE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
-def read_plain(content: bytes, limits: DocumentLimits) -> ExtractedText:
+def read_plain(content: bytes, limits: sniffing.DocumentLimits) -> sniffing.ExtractedText:
     """Return a text file of any encoding as one section. Raises DocumentError."""
-    encoding, is_guessed = encoding_of(content)
+    encoding, is_guessed = sniffing.encoding_of(content)
     try:
         text = content.decode(encoding, errors="replace" if is_guessed else "strict")
     except UnicodeDecodeError as error:
-        raise DocumentError(
+        raise sniffing.DocumentError(
             "damaged", ErrorText("text_wrong_encoding", encoding=encoding)
         ) from error
-    return ExtractedText(
-        media_type=TEXT,
-        sections=[Section(text)],
+    return sniffing.ExtractedText(
+        media_type=sniffing.TEXT,
+        sections=[sniffing.Section(text)],
         warnings=[ErrorText("encoding_guessed", encoding=encoding)] if is_guessed else [],
     )
 
@@ -96,19 +86,19 @@ _LEFT_OUT = {
 }
 
 
-def read_docx(content: bytes, limits: DocumentLimits) -> ExtractedText:
+def read_docx(content: bytes, limits: sniffing.DocumentLimits) -> sniffing.ExtractedText:
     """Return the text of the body, with tables row by row. Raises DocumentError."""
     _check_archive(content)
     try:
         document = Document(io.BytesIO(content))
         body = document.element.body
         if body.getroottree().docinfo.internalDTD is not None:
-            raise DocumentError("damaged", ErrorText("docx_entities"))
+            raise sniffing.DocumentError("damaged", ErrorText("docx_entities"))
         text = _within("\n".join(_blocks(body)), limits)
         title = document.core_properties.title
     except (OpcError, etree.LxmlError, zipfile.BadZipFile, KeyError, ValueError) as error:
-        raise DocumentError("damaged") from error
-    return ExtractedText(DOCX, [Section(text)], title=title or "")
+        raise sniffing.DocumentError("damaged") from error
+    return sniffing.ExtractedText(sniffing.DOCX, [sniffing.Section(text)], title=title or "")
 
 
 def _check_archive(content: bytes) -> None:
@@ -116,16 +106,16 @@ def _check_archive(content: bytes) -> None:
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         parts = archive.infolist()
     if any(part.flag_bits & 0x1 for part in parts):
-        raise DocumentError("encrypted")
+        raise sniffing.DocumentError("encrypted")
     xml = sum(part.file_size for part in parts if part.filename.endswith((".xml", ".rels")))
     unpacked = sum(part.file_size for part in parts)
     if len(parts) > MAX_PARTS or unpacked > MAX_UNPACKED or xml > MAX_XML:
-        raise DocumentError("too_much_memory", ErrorText("docx_unpacks_too_large"))
+        raise sniffing.DocumentError("too_much_memory", ErrorText("docx_unpacks_too_large"))
 
 
-def _within(text: str, limits: DocumentLimits) -> str:
+def _within(text: str, limits: sniffing.DocumentLimits) -> str:
     if len(text) > limits.characters:
-        raise DocumentError("too_long")
+        raise sniffing.DocumentError("too_long")
     return text
 
 
@@ -172,23 +162,23 @@ def _runs(element: Any) -> Iterator[str]:
 logging.getLogger("pypdf").setLevel(logging.CRITICAL)
 
 
-def read_pdf(content: bytes, limits: DocumentLimits) -> ExtractedText:
+def read_pdf(content: bytes, limits: sniffing.DocumentLimits) -> sniffing.ExtractedText:
     """Return the text of each page. Raises DocumentError."""
     try:
         reader = PdfReader(io.BytesIO(content))
         _open(reader)
         count = len(reader.pages)
         if count > limits.pages:
-            raise DocumentError(
+            raise sniffing.DocumentError(
                 "too_many_pages", ErrorText("pdf_page_limit", count=count, most=limits.pages)
             )
         return _read(reader, count, limits)
     except (FileNotDecryptedError, DependencyError) as error:
-        raise DocumentError("encrypted") from error
+        raise sniffing.DocumentError("encrypted") from error
     except LimitReachedError as error:
-        raise DocumentError("too_much_memory") from error
+        raise sniffing.DocumentError("too_much_memory") from error
     except PyPdfError as error:
-        raise DocumentError("damaged") from error
+        raise sniffing.DocumentError("damaged") from error
 
 
 def _open(reader: PdfReader) -> None:
@@ -197,23 +187,25 @@ def _open(reader: PdfReader) -> None:
     Many documents are encrypted this way against printing or changes, and every reader opens them.
     """
     if reader.is_encrypted and reader.decrypt("") == PasswordType.NOT_DECRYPTED:
-        raise DocumentError("encrypted")
+        raise sniffing.DocumentError("encrypted")
 
 
-def _read(reader: PdfReader, count: int, limits: DocumentLimits) -> ExtractedText:
+def _read(reader: PdfReader, count: int, limits: sniffing.DocumentLimits) -> sniffing.ExtractedText:
     sections = []
     characters = 0
     for number, page in enumerate(reader.pages, start=1):
         text = in_reading_order(page.extract_text()).strip()
         characters += len(text)
         if characters > limits.characters:
-            raise DocumentError("too_long")
+            raise sniffing.DocumentError("too_long")
         if text.strip():
-            sections.append(Section(text, page=number))
+            sections.append(sniffing.Section(text, page=number))
     warnings: list[str] = []
     if sections and len(sections) < count:
         warnings.append(ErrorText("pages_without_text", lacking=count - len(sections), count=count))
-    return ExtractedText(PDF, sections, pages=count, title=_title(reader), warnings=warnings)
+    return sniffing.ExtractedText(
+        sniffing.PDF, sections, pages=count, title=_title(reader), warnings=warnings
+    )
 
 
 def _title(reader: PdfReader) -> str:
@@ -351,4 +343,4 @@ def _share_gaps(found: list[_Stretch]) -> None:
             before.trail, after.lead = after.lead[:cut], after.lead[cut:]
 
 
-_READERS = {PDF: read_pdf, DOCX: read_docx}
+_READERS = {sniffing.PDF: read_pdf, sniffing.DOCX: read_docx}

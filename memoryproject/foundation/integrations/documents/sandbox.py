@@ -16,13 +16,7 @@ from typing import Any
 
 import memoryproject
 from memoryproject.foundation.errors.stored_errors import error_from_column
-from memoryproject.foundation.integrations.documents.sniffing import (
-    REASONS,
-    DocumentError,
-    DocumentLimits,
-    ExtractedText,
-    Section,
-)
+from memoryproject.foundation.integrations.documents import sniffing
 from memoryproject.foundation.process.narrowing import present
 
 logger = logging.getLogger(__name__)
@@ -40,14 +34,14 @@ _SPARE_BYTES = 1_000_000
 class SandboxExtractor:
     """A TextExtractor for files from any source."""
 
-    def __init__(self, limits: DocumentLimits | None = None) -> None:
-        self.limits = limits or DocumentLimits()
+    def __init__(self, limits: sniffing.DocumentLimits | None = None) -> None:
+        self.limits = limits or sniffing.DocumentLimits()
 
-    def extract(self, path: Path) -> ExtractedText:
+    def extract(self, path: Path) -> sniffing.ExtractedText:
         """See TextExtractor.extract. The child is killed by its own id when its time is over."""
         with path.open("rb") as file:
             if os.fstat(file.fileno()).st_size > self.limits.size:
-                raise DocumentError("too_large")
+                raise sniffing.DocumentError("too_large")
             child = subprocess.Popen(  # noqa: S603 our own module, no input in it
                 self._command(),
                 stdin=file,
@@ -61,7 +55,7 @@ class SandboxExtractor:
             try:
                 answer = self._answer_of(child)
             except subprocess.TimeoutExpired:
-                raise DocumentError("too_slow") from None
+                raise sniffing.DocumentError("too_slow") from None
             finally:
                 child.kill()
         return _result(answer, child)
@@ -91,33 +85,33 @@ class SandboxExtractor:
                 blocks.append(block)
                 size += len(block)
                 if size > most:
-                    raise DocumentError("too_long")
-        raise DocumentError("too_slow")
+                    raise sniffing.DocumentError("too_long")
+        raise sniffing.DocumentError("too_slow")
 
 
-def _result(answer: bytes, child: subprocess.Popen[bytes]) -> ExtractedText:
+def _result(answer: bytes, child: subprocess.Popen[bytes]) -> sniffing.ExtractedText:
     """Return the text from the child's output. Raises DocumentError."""
     if child.returncode in (-signal.SIGXCPU, -signal.SIGALRM):
-        raise DocumentError("too_slow")
+        raise sniffing.DocumentError("too_slow")
     try:
         result: dict[str, Any] = json.loads(answer)
     except ValueError:
         # Killed by the system, or by the effect of the file on a library.
         logger.warning("Reading a document ended with code %s.", child.returncode)
         code = "too_much_memory" if child.returncode == -signal.SIGKILL else "damaged"
-        raise DocumentError(code) from None
+        raise sniffing.DocumentError(code) from None
     if "found" in result:
         found = result["found"]
-        found["sections"] = [Section(**section) for section in found["sections"]]
+        found["sections"] = [sniffing.Section(**section) for section in found["sections"]]
         found["warnings"] = [error_from_column(warning) for warning in found["warnings"]]
-        return ExtractedText(**found)
+        return sniffing.ExtractedText(**found)
     raise _refusal(result)
 
 
-def _refusal(result: dict[str, Any]) -> DocumentError:
+def _refusal(result: dict[str, Any]) -> sniffing.DocumentError:
     code = str(result.get("code"))
-    code = code if code in REASONS else "damaged"
+    code = code if code in sniffing.REASONS else "damaged"
     if code == "unavailable":
         logger.error("Documents can't be read here: %s", result.get("detail"))
     detail = error_from_column(str(result.get("detail", "")))
-    return DocumentError(code, detail, permanent=code != "unavailable")
+    return sniffing.DocumentError(code, detail, permanent=code != "unavailable")

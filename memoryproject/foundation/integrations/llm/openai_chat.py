@@ -1,24 +1,17 @@
 """The chat model for OpenAI and for every server with a compatible chat completions API."""
 
+import json
+import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations import retry
-from memoryproject.foundation.integrations.llm import server_traits
-from memoryproject.foundation.integrations.llm.base import (
-    AnswerSchema,
-    ChatModelError,
-    ChatRequest,
-    Completion,
-    Finish,
-)
+from memoryproject.foundation.integrations.llm import base, reading, server_traits, thoughts
 from memoryproject.foundation.integrations.llm.openai_api import OpenAIConnection
-from memoryproject.foundation.integrations.llm.reading import EndedBeforeTextError, read_answer
-from memoryproject.foundation.integrations.llm.thoughts import without_calls
-from memoryproject.foundation.integrations.llm.written_calls import with_calls_of_text
 from memoryproject.foundation.process.tracing import Span, model_span
 from memoryproject.foundation.text.characters import readable
 
@@ -62,8 +55,8 @@ class OpenAIChatModel:
         self._extra_body = extra_body or {}
 
     def complete(
-        self, request: ChatRequest, *, before_attempt: Callable[[], None] = retry.do_nothing
-    ) -> Completion:
+        self, request: base.ChatRequest, *, before_attempt: Callable[[], None] = retry.do_nothing
+    ) -> base.Completion:
         """See ChatModel.complete."""
         with model_span("chat", self._model) as traced:
             try:
@@ -74,7 +67,7 @@ class OpenAIChatModel:
                     delays=self._delays,
                 )
             except retry.AttemptFailed as failure:
-                raise ChatModelError.of(failure) from None
+                raise base.ChatModelError.of(failure) from None
             _note(traced, completion)
         return replace(completion, attempts=attempts)
 
@@ -82,7 +75,7 @@ class OpenAIChatModel:
         """Free the sockets."""
         self._connection.close()
 
-    def _ask(self, request: ChatRequest) -> Completion:
+    def _ask(self, request: base.ChatRequest) -> base.Completion:
         """Ask, and again in another form as long as the server's refusals name one."""
         known = traits = server_traits.Traits.of(self._traits.load())
         tried: list[server_traits.Traits] = []
@@ -98,7 +91,7 @@ class OpenAIChatModel:
                 if other is None:
                     raise
                 traits = other
-            except EndedBeforeTextError as ended:
+            except reading.EndedBeforeTextError as ended:
                 if request.max_reply_tokens is None or traits.room > 1 or not traits.reply_limit:
                     if ended.answer is not None:
                         completion = ended.answer
@@ -113,20 +106,24 @@ class OpenAIChatModel:
             self._traits.save(traits.record())
         return completion
 
-    def _ask_in_form(self, request: ChatRequest, traits: server_traits.Traits) -> Completion:
+    def _ask_in_form(
+        self, request: base.ChatRequest, traits: server_traits.Traits
+    ) -> base.Completion:
         completion = self._connection.post(
-            PATH, self._body(request, traits), lambda found: read_answer(found, model=self._model)
+            PATH,
+            self._body(request, traits),
+            lambda found: reading.read_answer(found, model=self._model),
         )
         names = {tool["function"]["name"] for tool in request.tools}
         if names:
             completion = with_calls_of_text(completion, names)
-        text = without_calls(completion.text)
+        text = thoughts.without_calls(completion.text)
         if not readable(text).strip() and not (names and completion.tool_calls):
             # It calls what nobody offered.
             raise retry.AttemptFailed(ErrorText("model_empty"))
         return replace(completion, text=text)
 
-    def _body(self, request: ChatRequest, traits: server_traits.Traits) -> dict[str, Any]:
+    def _body(self, request: base.ChatRequest, traits: server_traits.Traits) -> dict[str, Any]:
         messages = [
             message.as_request() for message in server_traits.fitted(request.messages, traits)
         ]
@@ -144,9 +141,9 @@ class OpenAIChatModel:
         return {**body, **self._extra_body}
 
 
-def _note(traced: Span, completion: Completion) -> None:
+def _note(traced: Span, completion: base.Completion) -> None:
     """Note how the model ended, and the tokens that its server reports."""
-    finish = "length" if completion.finish is Finish.CUT else "stop"
+    finish = "length" if completion.finish is base.Finish.CUT else "stop"
     traced.note(
         {"gen_ai.response.finish_reasons": ["tool_calls" if completion.tool_calls else finish]}
     )
@@ -156,8 +153,109 @@ def _note(traced: Span, completion: Completion) -> None:
         traced.note({"gen_ai.usage.output_tokens": completion.completion_tokens})
 
 
-def _response_format(form: str, schema: AnswerSchema) -> dict[str, Any]:
+def _response_format(form: str, schema: base.AnswerSchema) -> dict[str, Any]:
     if form == server_traits.JSON_OBJECT:
         return {"type": "json_object"}
     wanted = {"name": schema.name, "schema": dict(schema.schema), "strict": True}
     return {"type": "json_schema", "json_schema": wanted}
+
+
+# Read the calls of functions that a server left in a model's text.
+
+# How models write calls where their server doesn't read them: Qwen and Hermes, Mistral, Llama,
+# Claude.
+_CALL_TAG = re.compile(r"<tool_call>\s*(\{.*?\})\s*(?:</tool_call>|$)", re.DOTALL)
+_FUNCTION = re.compile(r"<function=([\w.-]+)>\s*(\{.*?\})\s*(?:</function>|$)", re.DOTALL)
+_INVOKE = re.compile(
+    r"<(?:antml:)?invoke name=\"([^\"<>]{1,200})\">"
+    r"((?:[^<]|<(?!/?(?:antml:)?invoke\b))*)</(?:antml:)?invoke>"
+)
+_PARAMETER = re.compile(r"(?s)<(?:antml:)?parameter name=\"([^\"<>]+)\">(.*?)</")
+_CALL_MARK = "[TOOL_CALLS]"
+_ARGUMENTS = ("arguments", "parameters", "tool_input", "action_input", "input", "args")
+_ARGUMENT = re.compile(
+    r"\b(query|fact|reason)\b(?:[\"'=:> ]|<\w{1,9}>){1,9}([^\"'<>{}()\n]{1,300})"
+)
+MAX_OBJECTS = 20
+_FENCE = "```"
+
+
+def with_calls_of_text(completion: base.Completion, names: Collection[str]) -> base.Completion:
+    """Return the answer with the calls that its text holds instead of an answer.
+
+    ``names``: the functions that were offered; a text that names none of them stays.
+    """
+    text = completion.text
+    if completion.tool_calls or not any(name in text for name in names):
+        return completion
+    written, rest = _written(text.strip())
+    calls = [call for each in written for call in _written_calls(each, names)]
+    if not calls:
+        calls, rest = _calls_within(text, names), ""
+    if not calls:
+        return completion
+    return replace(completion, text=rest.strip(), tool_calls=reading.tool_calls_of(calls))
+
+
+def _calls_within(text: str, names: Collection[str]) -> list[dict[str, Any]]:
+    """Return the call in a text of another form: an object that names a function, or its name.
+
+    A name of two words, such as search_memory, is no word of an answer. What follows it are its
+    arguments, whatever their form.
+    """
+    found = [each for each in _objects_in(text) if _name_in(each) in names]
+    if found:
+        given: Any = next((found[0][key] for key in _ARGUMENTS if key in found[0]), {})
+        return [{"function": {"name": _name_in(found[0]), "arguments": given}}]
+    name = next((name for name in names if "_" in name and name in text), None)
+    if name is None:
+        return []
+    rest = text.partition(name)[2]
+    arguments: Any = next(_objects_in(rest), None) or dict(_ARGUMENT.findall(rest))
+    return [{"function": {"name": name, "arguments": arguments}}]
+
+
+def _name_in(found: Mapping[str, Any]) -> object:
+    names = (found.get(key) for key in ("name", "tool", "tool_name", "function", "action"))
+    return next((name for name in names if isinstance(name, str)), None)
+
+
+def _objects_in(text: str) -> Iterator[dict[str, Any]]:
+    """Yield the first JSON objects within a text."""
+    for begin in islice(re.finditer(r"\{", text), MAX_OBJECTS):
+        try:
+            found, _end = json.JSONDecoder().raw_decode(text, begin.start())
+        except (ValueError, RecursionError):
+            continue
+        yield found
+
+
+def _written(text: str) -> tuple[list[str], str]:
+    """Return what may be calls in a text, and the rest of it."""
+    tagged: list[str] = _CALL_TAG.findall(text)
+    for name, given in _FUNCTION.findall(text):
+        tagged.append(f'{{"name": "{name}", "arguments": {given}}}')
+    for name, inside in _INVOKE.findall(text):
+        tagged.append(json.dumps({"name": name, "arguments": dict(_PARAMETER.findall(inside))}))
+    if tagged:
+        return tagged, thoughts.without_calls(text)
+    before, mark, after = text.partition(_CALL_MARK)
+    if mark:
+        return [after], before
+    if text.startswith(_FENCE) and text.endswith(_FENCE):
+        # Its first line names the language.
+        text = text.removesuffix(_FENCE).partition("\n")[2]
+    return [text], ""
+
+
+def _written_calls(written: str, names: Collection[str]) -> list[dict[str, Any]]:
+    try:
+        found = json.loads(written)
+    except (ValueError, RecursionError):
+        return []
+    calls = []
+    for each in found if isinstance(found, list) else [found]:
+        if isinstance(each, dict) and each.get("name") in names:
+            arguments = each.get("arguments", each.get("parameters"))
+            calls.append({"function": {"name": each["name"], "arguments": arguments}})
+    return calls

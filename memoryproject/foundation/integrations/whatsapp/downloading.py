@@ -13,11 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
-from memoryproject.foundation.integrations.network.addresses import (
-    AddressError,
-    AddressRules,
-    UnresolvedError,
-)
+from memoryproject.foundation.integrations.network import addresses
 from memoryproject.foundation.integrations.retry import retry_after
 from memoryproject.foundation.integrations.whatsapp.base import MediaError, MediaSink
 from memoryproject.foundation.integrations.whatsapp.posting import LOOPBACK, http_client, trusted
@@ -48,7 +44,7 @@ class Source:
     timeout: float = 15.0
     longest: float = MAX_SECONDS
     transport: httpx.BaseTransport | None = None
-    rules: AddressRules = field(default_factory=AddressRules)
+    rules: addresses.AddressRules = field(default_factory=addresses.AddressRules)
     network: httpcore.NetworkBackend | None = None
 
     @property
@@ -210,9 +206,9 @@ def _as_media_error() -> Iterator[None]:
 
     try:
         yield
-    except UnresolvedError:
+    except addresses.UnresolvedError:
         raise MediaError("the host of the file's address has no address") from None
-    except AddressError:
+    except addresses.AddressError:
         raise _refused() from None
     except (httpx.InvalidURL, httpx.UnsupportedProtocol, httpx.LocalProtocolError) as error:
         raise MediaError(

@@ -4,8 +4,7 @@ import re
 from collections.abc import Iterator
 
 from memoryproject.foundation.integrations.whatsapp.markdown import to_whatsapp
-from memoryproject.foundation.text.characters import cut_at_word, cut_between_characters
-from memoryproject.foundation.text.chunks import SENTENCE_END
+from memoryproject.foundation.text import characters, chunks
 
 _PARAGRAPH = re.compile(r"\n[^\S\n]*\n\s*")
 
@@ -51,7 +50,7 @@ def shortened(text: str, limit: int) -> str:
     if text_length(line) <= limit:
         return line
     room = _fitting(line, limit - 1)
-    return line[: cut_between_characters(line, room)].rstrip() + "…"
+    return line[: characters.cut_between_characters(line, room)].rstrip() + "…"
 
 
 def split_text(text: str, limit: int) -> list[str]:
@@ -142,7 +141,7 @@ def _place(text: str, room: int, window_end: int) -> tuple[int, int]:
         if best is not None and (pattern is not _LINE or best.start() >= room * _LEAST_SHARE):
             # A sentence's closing quotes stay in the part, the white space at the cut is dropped.
             return len(text[: best.end()].rstrip()), best.end()
-    cut = cut_between_characters(text, room)
+    cut = characters.cut_between_characters(text, room)
     return cut, cut
 
 
@@ -175,11 +174,11 @@ def whole_sentences(text: str) -> str:
     closed.
     """
     text = text.rstrip()
-    ends = [found.end() for found in SENTENCE_END.finditer(f"{text} ")]
+    ends = [found.end() for found in chunks.SENTENCE_END.finditer(f"{text} ")]
     ends = [end for end in ends if not _LIST_NUMBER.fullmatch(text[:end].rpartition("\n")[2])]
     last = ends[-1] if ends else 0
     kept = text[:last].rstrip()
     if KEPT_SHARE * len(text) > last:
         # The last word may be a part of one.
-        kept = cut_at_word(text, len(text) - 1) if len(text) > 2 else text
+        kept = characters.cut_at_word(text, len(text) - 1) if len(text) > 2 else text
     return f"{kept}\n```" if kept.count("```") % 2 else kept

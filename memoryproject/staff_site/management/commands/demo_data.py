@@ -9,10 +9,8 @@ from django.utils import timezone
 
 from memoryproject.foundation.commands import DeclaredCommand, ProgressBar, flag, option
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
-from memoryproject.staff_site.demo.business import create_setup, create_staff_actions, without_jobs
-from memoryproject.staff_site.demo.cafe_week import CafeWeek
+from memoryproject.staff_site.demo import business, cafe_week, story_texts
 from memoryproject.staff_site.demo.story import DAYS, Story
-from memoryproject.staff_site.demo.story_texts import recorded_chats
 from sessions_app.models import Chat
 
 
@@ -25,24 +23,24 @@ class Command(DeclaredCommand):
     arguments = [flag("--force"), option("--days", type=int, default=DAYS), flag("--week")]
 
     def handle(self, *args: Any, **options: Any) -> None:
-        strangers = Chat.objects.exclude(whatsapp_chat__in=recorded_chats())
+        strangers = Chat.objects.exclude(whatsapp_chat__in=story_texts.recorded_chats())
         if strangers.exists() and not options["force"]:
             raise CommandError(
                 "This database holds chats. The demo's would stand among them: use an empty one "
                 "(DATA_DIR), or --force."
             )
         if options["week"]:
-            week = CafeWeek(timezone.now(), WordLlamaEmbedder())
+            week = cafe_week.CafeWeek(timezone.now(), WordLlamaEmbedder())
             if week.has_begun():
                 raise CommandError("Its people are here already: use an empty database (DATA_DIR).")
             # Programs that run would answer beside it: they see the week when it is over.
-            with without_jobs(), transaction.atomic():
+            with business.without_jobs(), transaction.atomic():
                 for line in week.lines():
                     self.stdout.write(line)
             return
         story = Story(now=timezone.now(), embedder=WordLlamaEmbedder(), days=options["days"])
-        with without_jobs():
-            create_setup(story)
+        with business.without_jobs():
+            business.create_setup(story)
             story.tell(ProgressBar(sys.stderr))
-            create_staff_actions(story)
+            business.create_staff_actions(story)
         self.stdout.write(f"{Chat.objects.count()} chats. Read them: /admin/sessions_app/chat/")

@@ -7,11 +7,9 @@ from django.core.management.base import CommandError
 from django.db import DatabaseError
 from django.utils import timezone
 
+from memoryproject.foundation.audit import chain, findings, verify
 from memoryproject.foundation.audit.audit_events import audit_key, log_path
-from memoryproject.foundation.audit.chain import ChainError, audit_begin_anew, log_write
-from memoryproject.foundation.audit.findings import flaws
 from memoryproject.foundation.audit.tasks import verification_note
-from memoryproject.foundation.audit.verify import audit_verify
 from memoryproject.foundation.commands import ProgressBar, ReportingCommand, flag
 
 
@@ -19,7 +17,7 @@ class Command(ReportingCommand):
     """Verifies the log. Changes nothing, except that waiting events are sealed."""
 
     refusals = {
-        ChainError: "{error}",
+        chain.ChainError: "{error}",
         OSError: "The log file can't be used: {error}",
         DatabaseError: "The database can't be read: {error}",
     }
@@ -28,13 +26,13 @@ class Command(ReportingCommand):
 
     def run(self, options: dict[str, Any]) -> None:
         if options["write_log"]:
-            log_write(log_path=log_path())
+            chain.log_write(log_path=log_path())
         if options["begin_anew"]:
-            audit_begin_anew(key=audit_key(), log_path=log_path())
-        report = audit_verify(
+            chain.audit_begin_anew(key=audit_key(), log_path=log_path())
+        report = verify.audit_verify(
             key=audit_key(), log_path=log_path(), progress=ProgressBar(sys.stderr)
         )
         verification_note(report=report, now=timezone.now())
         self.report(options, report.as_dict(), report.describe())
         if not report.verified:
-            raise CommandError("\n".join(flaws(report)))
+            raise CommandError("\n".join(findings.flaws(report)))

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
-from memoryproject.foundation.integrations.lenient import Fields
-from memoryproject.foundation.integrations.retry import retry_after
-from memoryproject.foundation.integrations.whatsapp import downloading
+from memoryproject.foundation.integrations import lenient, retry
+from memoryproject.foundation.integrations.whatsapp import downloading, posting
 from memoryproject.foundation.integrations.whatsapp.base import (
     Account,
     Choice,
@@ -24,14 +23,8 @@ from memoryproject.foundation.integrations.whatsapp.base import (
     Template,
 )
 from memoryproject.foundation.integrations.whatsapp.cloud.error_policies import policy_for
-from memoryproject.foundation.integrations.whatsapp.cloud.interactive import interactive_content
 from memoryproject.foundation.integrations.whatsapp.events import Media
-from memoryproject.foundation.integrations.whatsapp.outgoing_text import text_length
-from memoryproject.foundation.integrations.whatsapp.posting import (
-    Connection,
-    answer_object,
-    answer_shown,
-)
+from memoryproject.foundation.integrations.whatsapp.outgoing_text import shortened, text_length
 from memoryproject.foundation.integrations.whatsapp.templates import (
     APPROVED,
     ApprovedTemplate,
@@ -56,7 +49,7 @@ class _Line:
     """One of our numbers: where and with which token it sends."""
 
     url: str
-    connection: Connection
+    connection: posting.Connection
 
 
 class CloudProvider:
@@ -99,7 +92,7 @@ class CloudProvider:
         self._lines = {
             number: _Line(
                 f"{self._api_url}/{quote(number, safe='')}",
-                Connection(
+                posting.Connection(
                     timeout,
                     transport,
                     watch,
@@ -229,7 +222,7 @@ class CloudProvider:
         answer = downloading.ask_about_file(self._source, "GET", about_url, headers=headers)
         if not answer.is_success:
             raise _media_error_of(answer)
-        about = answer_object(answer)
+        about = posting.answer_object(answer)
         if (about.whole("file_size") or 0) > max_bytes:
             raise downloading.too_large()
         downloading.download(
@@ -274,14 +267,14 @@ class CloudProvider:
             raise SendError(ErrorText("send_no_id"), outcome_unknown=True)
         return SendResult(provider_message_id=wamid)
 
-    def _post(self, payload: dict[str, Any], line: _Line) -> Fields:
+    def _post(self, payload: dict[str, Any], line: _Line) -> lenient.Fields:
         return _answer(line.connection.post_json(f"{line.url}/messages", payload))
 
 
-def _answer(response: httpx.Response) -> Fields:
+def _answer(response: httpx.Response) -> lenient.Fields:
     if not response.is_success:
         raise error_of(response)
-    return answer_object(response)
+    return posting.answer_object(response)
 
 
 def _addressed(to: Recipient) -> dict[str, str]:
@@ -312,7 +305,7 @@ def _media_error_of(response: httpx.Response) -> MediaError:
 
 def error_of(response: httpx.Response) -> SendError:
     """Convert an error response to a SendError."""
-    error = answer_object(response).at("error")
+    error = posting.answer_object(response).at("error")
     code = error.whole("code")
     # An object that the token may not use, or that is gone, is told by a subcode.
     found = 33 if (code, error.whole("error_subcode")) == (100, 33) else code
@@ -320,12 +313,51 @@ def error_of(response: httpx.Response) -> SendError:
     words = (error.text("message"), error.at("error_data").text("details"))
     text = ": ".join(filter(None, words))
     return SendError(
-        f"HTTP {response.status_code}: {text or answer_shown(response)}",
+        f"HTTP {response.status_code}: {text or posting.answer_shown(response)}",
         permanent=policy.permanent,
         outcome_unknown=policy.outcome_unknown,
         retry_after=None
         if policy.permanent
-        else retry_after(response.headers) or policy.retry_after,
+        else retry.retry_after(response.headers) or policy.retry_after,
         alert=policy.alert,
         code=code,
     )
+
+
+# Questions with choices: reply buttons, or a list.
+
+# Meta, "Interactive reply buttons" and "Interactive list messages".
+_MAX_BUTTONS = 3
+_MAX_BUTTONS_TEXT = 1024
+_BUTTON_TITLE, _ROW_TITLE, _ROW_DESCRIPTION, _OPENER = 20, 24, 72, 20
+
+
+def interactive_content(text: str, choices: Sequence[Choice], opener: str) -> dict[str, Any]:
+    """Return reply buttons, or a list where these are too many or the text is too long."""
+    as_buttons = len(choices) <= _MAX_BUTTONS and text_length(text) <= _MAX_BUTTONS_TEXT
+    titles = _titles(choices, _BUTTON_TITLE if as_buttons else _ROW_TITLE)
+    if as_buttons:
+        buttons = [
+            {"type": "reply", "reply": {"id": choice.id, "title": title}}
+            for choice, title in zip(choices, titles, strict=True)
+        ]
+        return {"type": "button", "body": {"text": text}, "action": {"buttons": buttons}}
+    rows = []
+    for choice, title in zip(choices, titles, strict=True):
+        row = {"id": choice.id, "title": title}
+        # A title that is cut is shown whole below.
+        cut_off = choice.title if title.endswith("…") else ""
+        if about := choice.description or cut_off:
+            row["description"] = shortened(about, _ROW_DESCRIPTION)
+        rows.append(row)
+    action = {"button": shortened(opener, _OPENER), "sections": [{"rows": rows}]}
+    return {"type": "list", "body": {"text": text}, "action": action}
+
+
+def _titles(choices: Sequence[Choice], most: int) -> list[str]:
+    """Return the titles as they are shown: Meta refuses two buttons that look alike."""
+    titles = [shortened(choice.title, most) for choice in choices]
+    if len(set(titles)) == len(titles):
+        return titles
+    numbered = (f"{number}. {choice.title}" for number, choice in enumerate(choices, start=1))
+    return [shortened(title, most) for title in numbered]

@@ -5,26 +5,13 @@ from dataclasses import replace
 from typing import Any
 
 from memoryproject.foundation.integrations.lenient import Fields, listed, text_of
+from memoryproject.foundation.integrations.whatsapp import events
 from memoryproject.foundation.integrations.whatsapp.cloud.content import (
     Change,
     error_details,
     party_of,
 )
 from memoryproject.foundation.integrations.whatsapp.cloud.error_policies import policy_for
-from memoryproject.foundation.integrations.whatsapp.events import (
-    ENDED,
-    MISSED,
-    REJECTED,
-    Event,
-    InboundMessage,
-    Notice,
-    OldMessages,
-    SavedContacts,
-    StatusUpdate,
-    call_content,
-    same_number,
-    with_ids_that_fit,
-)
 
 _ACCOUNT_TROUBLE = (
     "ACCOUNT_VIOLATION",
@@ -38,7 +25,7 @@ _NUMBER_TROUBLE = ("FLAGGED", "DOWNGRADE")
 _GROUP_TROUBLE = "group_suspend"
 
 
-def read_error(change: Change, error: Any) -> Event:
+def read_error(change: Change, error: Any) -> events.Event:
     """Return a notice for staff from one member of the value's own ``errors``."""
     raw = change.part(errors=[error])
     details = error_details([error])
@@ -47,14 +34,14 @@ def read_error(change: Change, error: Any) -> Event:
     code = Fields(details[0]).whole("code")
     shown = [str(details[0][key]) for key in ("code", "title", "details") if key in details[0]]
     critical = policy_for(code).alert
-    return Notice(
+    return events.Notice(
         **change.head(raw),
         level="critical" if critical else "warning",
         summary="WhatsApp reports error " + ": ".join(shown),
     )
 
 
-def read_account_field(change: Change) -> Event:
+def read_account_field(change: Change) -> events.Event:
     """Return the event for a field about the account, its number, templates or groups."""
     level = _level(change)
     if level is None:
@@ -70,7 +57,7 @@ def read_account_field(change: Change) -> Event:
     summary = f"WhatsApp {change.field.replace('_', ' ')}: {what or 'changed'}"
     if reasons:
         summary += f" ({reasons})"
-    return Notice(**change.head(change.whole()), level=level, summary=summary)
+    return events.Notice(**change.head(change.whole()), level=level, summary=summary)
 
 
 def _level(change: Change) -> str | None:
@@ -101,7 +88,7 @@ def _level(change: Change) -> str | None:
 STATUSES = ("sent", "delivered", "read", "played", "failed")
 
 
-def read_status(change: Change, status: Any) -> Event:
+def read_status(change: Change, status: Any) -> events.Event:
     """Return one member of ``statuses`` as an event."""
     found = Fields.of(status)
     wamid, reached = found.text("id"), found.text("status")
@@ -121,7 +108,7 @@ def read_status(change: Change, status: Any) -> Event:
         # Each participant of a group reads the message separately.
         key += ":" + found.text("recipient_participant_id", "recipient_participant_user_id")
     error = Fields(next(iter(error_details(found.get("errors"))), {}))
-    return StatusUpdate(
+    return events.StatusUpdate(
         **change.head(raw, key),
         provider_message_id=wamid,
         status=reached,
@@ -139,7 +126,7 @@ def read_status(change: Change, status: Any) -> Event:
 _REFUSED = ("REJECTED", "DECLINED")
 
 
-def read_call(change: Change, call: Any) -> Event:
+def read_call(change: Change, call: Any) -> events.Event:
     """Return one member of ``calls`` as a message of kind "call", once it is over."""
     found = Fields.of(call)
     call_id, event = found.text("id"), found.text("event")
@@ -155,8 +142,8 @@ def read_call(change: Change, call: Any) -> Event:
         return change.ignored(raw, f"a call that isn't over: {event or '(none)'}")
     if not (call_id and party.addresses()):
         return change.ignored(raw, "a call without an id or a person")
-    content = call_content(*_call_end(found), is_ours=is_ours)
-    return InboundMessage(
+    content = events.call_content(*_call_end(found), is_ours=is_ours)
+    return events.InboundMessage(
         **change.head(raw, f"call:{call_id}"),
         party=party,
         timestamp=found.moment("timestamp", change.received_at),
@@ -174,15 +161,15 @@ def _call_end(call: Fields) -> tuple[str, int | None]:
     if seconds is None and began is not None and ended is not None:
         seconds = ended - began
     if seconds and seconds > 0:
-        return ENDED, seconds
+        return events.ENDED, seconds
     # Meta's documents show the status as a list, its webhooks as a text.
     statuses = {text_of(status).upper() for status in listed(call.get("status"))}
-    return REJECTED if statuses.intersection(_REFUSED) else MISSED, None
+    return events.REJECTED if statuses.intersection(_REFUSED) else events.MISSED, None
 
 
 # What the owner's phone shares when it is connected: old messages, and the address book.
 
-Inbound = Callable[..., InboundMessage]
+Inbound = Callable[..., events.InboundMessage]
 # Messages with the thread of each.
 Piece = Sequence[tuple[Fields, Any]]
 # A body holds thousands of messages. The webhook stores the first piece, the sweep the others.
@@ -190,7 +177,7 @@ FIRST_PIECE, PIECE = 50, 500
 _NOT_SAID = ("reaction", "edit", "revoke", "system", "request_welcome")
 
 
-def read_history(change: Change, inbound: Inbound) -> list[Event]:
+def read_history(change: Change, inbound: Inbound) -> list[events.Event]:
     """Return the change's old messages in pieces, and notices where the owner shares none.
 
     ``inbound`` builds a message, as for one that is written now.
@@ -218,7 +205,9 @@ def read_history(change: Change, inbound: Inbound) -> list[Event]:
     return [*pieces, *(read_error(change, error) for error in errors)]
 
 
-def _old_messages(change: Change, piece: Piece, inbound: Inbound, *, is_first: bool) -> OldMessages:
+def _old_messages(
+    change: Change, piece: Piece, inbound: Inbound, *, is_first: bool
+) -> events.OldMessages:
     threads = [{**thread, "messages": [message]} for thread, message in piece if thread]
     parts = {
         "history": [{"threads": threads}] if threads else [],
@@ -227,19 +216,19 @@ def _old_messages(change: Change, piece: Piece, inbound: Inbound, *, is_first: b
     }
     raw = change.part(**{name: part for name, part in parts.items() if part})
 
-    def read() -> list[InboundMessage]:
-        events = [
+    def read() -> list[events.InboundMessage]:
+        every = [
             _old_message(change, thread, Fields.of(message), inbound) for thread, message in piece
         ]
-        fitting = [with_ids_that_fit(event) for event in events if event is not None]
-        return [event for event in fitting if isinstance(event, InboundMessage)]
+        fitting = [events.with_ids_that_fit(event) for event in every if event is not None]
+        return [event for event in fitting if isinstance(event, events.InboundMessage)]
 
-    return OldMessages(**change.head(raw), read=read, is_first=is_first)
+    return events.OldMessages(**change.head(raw), read=read, is_first=is_first)
 
 
 def _old_message(
     change: Change, thread: Fields, message: Fields, inbound: Inbound
-) -> InboundMessage | None:
+) -> events.InboundMessage | None:
     """Return an old message; None for what is none. ``thread``: of the person, or empty."""
     wamid, own = message.text("id"), change.business_number
     if not wamid or message.text("type") in _NOT_SAID:
@@ -248,9 +237,9 @@ def _old_message(
     if person.endswith("@g.us") or message.text("group_id"):
         # Meta shares no groups; one is never stored as what a person wrote to us.
         return None
-    is_ours = same_number(sender, own)
+    is_ours = events.same_number(sender, own)
     if not own and person and sender:
-        is_ours = not same_number(sender, person)
+        is_ours = not events.same_number(sender, person)
     side = "to" if is_ours else "from"
     context = thread.at("context")
     party, _ = party_of(
@@ -269,7 +258,7 @@ def _old_message(
     return replace(event, metadata={**event.metadata, "history": status})
 
 
-def read_address_book(change: Change) -> list[Event]:
+def read_address_book(change: Change) -> list[events.Event]:
     """Return the names that the owner saved. One that is removed stays as it is here."""
     names = {}
     for entry in change.value.objects("state_sync"):
@@ -277,4 +266,4 @@ def read_address_book(change: Change) -> list[Event]:
         name, phone = contact.text("full_name", "first_name"), contact.phone("phone_number")
         if name and phone and entry.text("action") != "remove":
             names[f"{phone}@c.us"] = name
-    return [SavedContacts(**change.head(change.whole()), names=names)] if names else []
+    return [events.SavedContacts(**change.head(change.whole()), names=names)] if names else []

@@ -9,31 +9,11 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from memoryproject.foundation.errors.stored_errors import ErrorText
-from memoryproject.foundation.integrations.lenient import Fields
-from memoryproject.foundation.integrations.retry import retry_after
-from memoryproject.foundation.integrations.whatsapp.base import (
-    Account,
-    MediaError,
-    MediaSink,
-    OutgoingFile,
-    Recipient,
-    SendError,
-    SendResult,
-)
-from memoryproject.foundation.integrations.whatsapp.downloading import (
-    Source,
-    ask_about_file,
-    download,
-    failed,
-)
+from memoryproject.foundation.integrations import lenient, retry
+from memoryproject.foundation.integrations.whatsapp import base, downloading, posting
 from memoryproject.foundation.integrations.whatsapp.events import Media
 from memoryproject.foundation.integrations.whatsapp.green.content import real_text
 from memoryproject.foundation.integrations.whatsapp.outgoing_text import text_length
-from memoryproject.foundation.integrations.whatsapp.posting import (
-    Connection,
-    answer_object,
-    answer_shown,
-)
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
     BSUID_DOMAIN,
     EXTERNAL_DOMAIN,
@@ -80,19 +60,23 @@ class GreenProvider:
         self.id_instance = id_instance
         self._base = f"{api_url.rstrip('/')}/waInstance{id_instance}"
         self._token = token
-        self._source = Source(api_url, timeout=timeout, transport=transport)
-        self._connection = Connection(timeout, transport, guard, refuses_account=_refuses_account)
+        self._source = downloading.Source(api_url, timeout=timeout, transport=transport)
+        self._connection = posting.Connection(
+            timeout, transport, guard, refuses_account=_refuses_account
+        )
         guard_http_logs()
 
     def send_text(
-        self, *, to: Recipient, text: str, callback_id: str, reply_to: str | None = None
-    ) -> SendResult:
+        self, *, to: base.Recipient, text: str, callback_id: str, reply_to: str | None = None
+    ) -> base.SendResult:
         """Send one text. Raises SendError.
 
         Green API doesn't return ``callback_id``; its own-send webhook shows the message instead.
         """
         if not text.strip() or text_length(text) > self.text_limit:
-            raise SendError(ErrorText("send_text_length", most=self.text_limit), permanent=True)
+            raise base.SendError(
+                ErrorText("send_text_length", most=self.text_limit), permanent=True
+            )
         payload: dict[str, Any] = {"chatId": _chat_id(to), "message": text, "linkPreview": False}
         if reply_to:
             payload["quotedMessageId"] = reply_to
@@ -101,12 +85,12 @@ class GreenProvider:
     def send_file(
         self,
         *,
-        to: Recipient,
-        file: OutgoingFile,
+        to: base.Recipient,
+        file: base.OutgoingFile,
         caption: str,
         callback_id: str,
         reply_to: str | None = None,
-    ) -> SendResult:
+    ) -> base.SendResult:
         """Send one file. Raises SendError and OSError.
 
         WhatsApp shows it by the extension of its name.
@@ -120,7 +104,7 @@ class GreenProvider:
         return _sent(self._answer(self._connection.post_file(url, fields, file)))
 
     def mark_read(
-        self, *, provider_message_id: str, to: Recipient | None = None, typing: bool = True
+        self, *, provider_message_id: str, to: base.Recipient | None = None, typing: bool = True
     ) -> None:
         """Show the message as read, and that we are typing.
 
@@ -138,8 +122,8 @@ class GreenProvider:
         *,
         media: Media,
         provider_message_id: str,
-        chat: Recipient,
-        into: MediaSink,
+        chat: base.Recipient,
+        into: base.MediaSink,
         max_bytes: int,
     ) -> None:
         """Fetch the file from the address in its webhook. Raises MediaError.
@@ -149,59 +133,61 @@ class GreenProvider:
         how: dict[str, Any] = {"into": into, "max_bytes": max_bytes, "sha256": media.sha256}
         if media.url:
             try:
-                download(self._source, media.url, **how)
+                downloading.download(self._source, media.url, **how)
                 return
-            except MediaError as error:
+            except base.MediaError as error:
                 # Nothing was written yet: the response was an error, not a file.
                 if error.code != "gone":
                     raise
         body = {"chatId": _chat_id(chat), "idMessage": provider_message_id}
-        answer = ask_about_file(self._source, "POST", self._url("downloadFile"), json=body)
+        answer = downloading.ask_about_file(
+            self._source, "POST", self._url("downloadFile"), json=body
+        )
         if not answer.is_success:
-            raise failed(answer)
-        url = real_text(answer_object(answer).get("downloadUrl"))
+            raise downloading.failed(answer)
+        url = real_text(posting.answer_object(answer).get("downloadUrl"))
         if not url:
-            raise MediaError("Green API has the file no more", code="gone", permanent=True)
-        download(self._source, url, **how)
+            raise base.MediaError("Green API has the file no more", code="gone", permanent=True)
+        downloading.download(self._source, url, **how)
 
-    def account(self) -> Account:
+    def account(self) -> base.Account:
         """Return the state of our instance. The code of an error is the HTTP status."""
         answer = self._answer(self._connection.get_json(self._url("getStateInstance")))
         state = answer.text("stateInstance")
-        return Account(state == _AUTHORIZED, state, {"stateInstance": state} if state else {})
+        return base.Account(state == _AUTHORIZED, state, {"stateInstance": state} if state else {})
 
-    def _post(self, method: str, payload: dict[str, Any]) -> Fields:
+    def _post(self, method: str, payload: dict[str, Any]) -> lenient.Fields:
         return self._answer(self._connection.post_json(self._url(method), payload))
 
     def _url(self, method: str) -> str:
         return f"{self._base}/{method}/{self._token}"
 
-    def _answer(self, response: httpx.Response) -> Fields:
+    def _answer(self, response: httpx.Response) -> lenient.Fields:
         if not response.is_success:
             raise self._error_of(response)
-        return answer_object(response)
+        return posting.answer_object(response)
 
-    def _error_of(self, response: httpx.Response) -> SendError:
+    def _error_of(self, response: httpx.Response) -> base.SendError:
         status = response.status_code
-        text = answer_object(response).text("message") or answer_shown(response)
+        text = posting.answer_object(response).text("message") or posting.answer_shown(response)
         limited = status == HTTPStatus.TOO_MANY_REQUESTS
         is_refused = _refuses_account(response)
-        return SendError(
+        return base.SendError(
             f"HTTP {status}: {without_token(text, self._token)}",
             permanent=not limited and status < 500,
             outcome_unknown=status >= 500,
             # 50 requests a second are allowed, so a second later requests are accepted again.
-            retry_after=(retry_after(response.headers) or 1.0) if limited else None,
+            retry_after=(retry.retry_after(response.headers) or 1.0) if limited else None,
             alert=is_refused,
             code=status,
         )
 
 
-def _sent(answer: Fields) -> SendResult:
+def _sent(answer: lenient.Fields) -> base.SendResult:
     message_id = answer.text("idMessage")
     if not message_id:
-        raise SendError(ErrorText("send_no_id"), outcome_unknown=True)
-    return SendResult(provider_message_id=message_id)
+        raise base.SendError(ErrorText("send_no_id"), outcome_unknown=True)
+    return base.SendResult(provider_message_id=message_id)
 
 
 def _refuses_account(response: httpx.Response) -> bool:
@@ -214,14 +200,14 @@ def _refuses_account(response: httpx.Response) -> bool:
 _UNKNOWN_TO_GREEN = (f"@{BSUID_DOMAIN}", f"@{EXTERNAL_DOMAIN}")
 
 
-def _chat_id(to: Recipient) -> str:
+def _chat_id(to: base.Recipient) -> str:
     if to.group_id:
         return f"{to.group_id}@g.us"
     if to.phone:
         return f"{to.phone}@c.us"
     if "@" in to.whatsapp_chat and not to.whatsapp_chat.endswith(_UNKNOWN_TO_GREEN):
         return to.whatsapp_chat
-    raise SendError(ErrorText("send_no_green_address"), permanent=True)
+    raise base.SendError(ErrorText("send_no_green_address"), permanent=True)
 
 
 # Redact Green API's token, which is part of each URL, in logs and error texts.

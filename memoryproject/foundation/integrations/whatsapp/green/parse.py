@@ -7,13 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
 
-from memoryproject.foundation.integrations.lenient import (
-    Fields,
-    event_head,
-    number_shown,
-    phone_digits,
-    storable,
-)
+from memoryproject.foundation.integrations import lenient
 from memoryproject.foundation.integrations.whatsapp import events
 from memoryproject.foundation.integrations.whatsapp.green.content import (
     read_call_end,
@@ -61,10 +55,10 @@ def parse_green(payload: Any, *, received_at: datetime | None = None) -> list[ev
     ``received_at`` (now, if not given; aware) replaces a timestamp that can't be read. Never
     raises, for any JSON payload.
     """
-    found = storable(payload)
+    found = lenient.storable(payload)
     known = isinstance(found, dict)
     body = Body(
-        raw=Fields(found if known else {"payload": found}),
+        raw=lenient.Fields(found if known else {"payload": found}),
         received_at=received_at or datetime.now(timezone.utc),
     )
     if not known:
@@ -82,7 +76,7 @@ def parse_green(payload: Any, *, received_at: datetime | None = None) -> list[ev
 class Body:
     """One webhook body and the time when it arrived."""
 
-    raw: Fields
+    raw: lenient.Fields
     received_at: datetime
 
     @property
@@ -112,7 +106,7 @@ class Body:
         return lid if is_ours else ""
 
     @property
-    def sender(self) -> Fields:
+    def sender(self) -> lenient.Fields:
         return self.raw.at("senderData")
 
     @property
@@ -122,7 +116,7 @@ class Body:
     def head(self, key: str = "") -> dict[str, Any]:
         """Return the fields that every event has."""
         number_id = self.raw.at("instanceData").text("idInstance")
-        return event_head("green", number_id, dict(self.raw), key=key, label=self.type)
+        return lenient.event_head("green", number_id, dict(self.raw), key=key, label=self.type)
 
     def ignored(self, reason: str, key: str = "") -> events.Ignored:
         return events.Ignored(**self.head(key), reason=reason)
@@ -161,7 +155,7 @@ def _read_message(body: Body) -> events.Event:
     return _inbound(body, data, about)
 
 
-def _about_another(body: Body, data: Fields, about: dict[str, Any]) -> events.Event:
+def _about_another(body: Body, data: lenient.Fields, about: dict[str, Any]) -> events.Event:
     """Return a reaction, an edit or a deletion: all name another message of the same chat."""
     provider_type, key = data.text("typeMessage"), body.message_key
     found, extended = data.at(f"{provider_type}Data"), data.at("extendedTextMessageData")
@@ -184,16 +178,17 @@ def _about_another(body: Body, data: Fields, about: dict[str, Any]) -> events.Ev
     return events.MessageEdited(**about, original_id=target, text=text)
 
 
-def _inbound(body: Body, data: Fields, about: dict[str, Any]) -> events.InboundMessage:
+def _inbound(body: Body, data: lenient.Fields, about: dict[str, Any]) -> events.InboundMessage:
     is_vote = data.text("typeMessage") == VOTE
     content = read_vote(data, body.sender.text("sender")) if is_vote else read_content(data)
     quoted, extended = data.at("quotedMessage"), data.at("extendedTextMessageData")
     # The object with a pressed button's message has another name for each type.
     pressed = next(
-        (inner for inner in map(Fields.of, data.values()) if "stanzaId" in inner), Fields()
+        (inner for inner in map(lenient.Fields.of, data.values()) if "stanzaId" in inner),
+        lenient.Fields(),
     )
     quoted_sender = quoted.text("participant") or extended.text("participant")
-    own = phone_digits(body.wid.partition("@")[0])
+    own = lenient.phone_digits(body.wid.partition("@")[0])
     in_group = about["group_id"] is not None
     return events.InboundMessage(
         **about,
@@ -220,7 +215,7 @@ def _inbound(body: Body, data: Fields, about: dict[str, Any]) -> events.InboundM
 def _phone_of(address: str) -> str:
     """Return the phone of ``79…@c.us``, else nothing: other forms hold no phone number."""
     name, _, domain = address.partition("@")
-    return phone_digits(name.partition(":")[0]) if domain.lower() in PERSON_DOMAINS else ""
+    return lenient.phone_digits(name.partition(":")[0]) if domain.lower() in PERSON_DOMAINS else ""
 
 
 def _group_of(address: str) -> str | None:
@@ -242,7 +237,7 @@ def _person(*addresses: str, name: str = "", phone: str = "") -> events.Party:
     )
 
 
-def _sender_of(sender_data: Fields) -> events.Party:
+def _sender_of(sender_data: lenient.Fields) -> events.Party:
     """Return the author of an incoming message: in a group the sender, else the chat's person."""
     chat, sender = sender_data.text("chatId"), sender_data.text("sender")
     name = sender_data.text("senderName", "senderContactName")
@@ -323,7 +318,7 @@ def _read_state(body: Body) -> events.Event:
 def _read_quota(body: Body) -> events.Event:
     """Return the notice of an exhausted quota: messages to or from further chats are dropped."""
     quota = body.raw.at("quotaData")
-    used, total = number_shown(quota.get("used")), number_shown(quota.get("total"))
+    used, total = lenient.number_shown(quota.get("used")), lenient.number_shown(quota.get("total"))
     summary = f"Green API quota exceeded: {quota.text('method') or 'unknown'}"
     if used and total:
         summary += f" ({used} of {total})"
@@ -348,7 +343,7 @@ def _read_call(body: Body) -> events.Event:
         provider_message_id=body.message_id,
         **vars(content),
         from_business=is_ours,
-        business_address=phone_digits(body.wid.partition("@")[0]),
+        business_address=lenient.phone_digits(body.wid.partition("@")[0]),
     )
 
 
