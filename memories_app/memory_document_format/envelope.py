@@ -8,13 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from memories_app.memory_document_format.names import (
-    CATEGORIES,
-    COMPLETE,
-    CONTENT,
-    DECISIONS,
-    HANDOFFS,
-)
+from memories_app.memory_document_format import names
 from memories_app.memory_document_format.strict_json import (
     MemoryDocumentInvalidError,
     Problem,
@@ -36,7 +30,7 @@ def _stamp_fault(text: str) -> str:
 
 _META: Shape = {
     "created": _stamp_fault,
-    "category": CATEGORIES,
+    "category": names.CATEGORIES,
     "summary": lambda text: "" if text.strip() else "is empty",
     "session_id": str,
 }
@@ -89,17 +83,17 @@ class Envelope:
     @property
     def status(self) -> str:
         """Return the status as a word for lists: a decision's status, a handoff's percentage."""
-        if self.category == DECISIONS:
+        if self.category == names.DECISIONS:
             return str(self.content.get("status", ""))
         progress = str(self.content.get("progress", "")).strip()
-        found = _PERCENT.fullmatch(progress) if self.category == HANDOFFS else None
+        found = _PERCENT.fullmatch(progress) if self.category == names.HANDOFFS else None
         return f"{int(found[1])}%" if found else ""
 
     @property
     def is_completed(self) -> bool:
         """Return whether a handoff is done: progress is 100%, nothing is pending or blocks."""
         is_open = self.content.get("pending") or self.content.get("blockers")
-        return self.category == HANDOFFS and self.status == COMPLETE and not is_open
+        return self.category == names.HANDOFFS and self.status == names.COMPLETE and not is_open
 
     @property
     def sha256(self) -> str:
@@ -133,11 +127,11 @@ def _envelope_problems(value: Any, category: str) -> Problems:
     if "meta" in value:
         yield from _meta_problems(meta)
     own = meta.get("category") if isinstance(meta, dict) else None
-    known = own in CATEGORIES if isinstance(own, str) else False
+    known = own in names.CATEGORIES if isinstance(own, str) else False
     if known and category and own != category:
         yield Problem("meta.category", f"is {own}, but the document is among the {category}")
     if "content" in value and (known or category):
-        yield from shape_problems(value["content"], CONTENT[category or str(own)], "content")
+        yield from shape_problems(value["content"], names.CONTENT[category or str(own)], "content")
 
 
 def _meta_problems(meta: Any) -> Problems:
@@ -172,7 +166,7 @@ def content_read(category: str, raw: bytes | str) -> GivenContent:
         return _content_of(reading.value, category)
     problems = [Problem(_under_content(each.path), each.detail) for each in reading.problems]
     if reading.is_whole:
-        problems += shape_problems(reading.value, CONTENT[category], "content")
+        problems += shape_problems(reading.value, names.CONTENT[category], "content")
     if problems:
         raise MemoryDocumentInvalidError(problems)
     return GivenContent(reading.value)

@@ -31,6 +31,7 @@ from memories_app.memory_documents.document_serializers import (
 from memories_app.memory_documents.store import CREATED, Kept, Key
 from memories_app.models import MemoryDocument
 from memoryproject.foundation.process.narrowing import instance
+from memoryproject.foundation.rest_kit import views
 from memoryproject.foundation.rest_kit.bodies import RawJson
 from memoryproject.foundation.rest_kit.errors import MemoryDisabled, not_found, refuse
 from memoryproject.foundation.rest_kit.idempotency import idempotent
@@ -46,13 +47,6 @@ from memoryproject.foundation.rest_kit.operations import (
     path_parameter,
 )
 from memoryproject.foundation.rest_kit.serializers import Nothing
-from memoryproject.foundation.rest_kit.views import (
-    ApiView,
-    ListView,
-    etag_of,
-    is_known,
-    require_precondition,
-)
 
 DOCUMENT = "documents/<str:category>/<str:identifier>/"
 MAX_REPORTED = 100
@@ -86,7 +80,7 @@ def invalid_name(error: Exception) -> APIException:
     return refuse(str(error), attr="identifier")
 
 
-class DocumentsApi(ApiView):
+class DocumentsApi(views.ApiView):
     """Documents belong to no chat, so tokens that are bound to chats have no access to them."""
 
     bound_tokens = False
@@ -106,7 +100,7 @@ class DocumentsApi(ApiView):
         return category
 
 
-class DocumentsView(ListView):
+class DocumentsView(views.ListView):
     scopes = {"GET": "read"}
     staff_rights = {"GET": ["memories_app.view_memorydocument"]}
     bound_tokens = False
@@ -157,7 +151,7 @@ class DocumentView(DocumentsApi):
             identifier=identifier,
             archived=self.is_archived(request),
         )
-        if is_known(request, document_etag(kept)):
+        if views.is_known(request, document_etag(kept)):
             return HttpResponse(status=304, headers={"ETag": document_etag(kept)})
         return document_answer(kept)
 
@@ -197,7 +191,9 @@ class DocumentView(DocumentsApi):
 
     def _check(self, there: Kept | None) -> None:
         """Check the preconditions, with the category locked. Raises PreconditionFailed."""
-        require_precondition(self.request, document_etag(there) if there else None, "document")
+        views.require_precondition(
+            self.request, document_etag(there) if there else None, "document"
+        )
 
 
 class DocumentArchiveView(DocumentsApi):
@@ -237,7 +233,7 @@ class DocumentCleanupView(DocumentsApi):
 
 
 def document_etag(kept: Kept) -> str:
-    return etag_of(kept.key.path, kept.envelope.sha256)
+    return views.etag_of(kept.key.path, kept.envelope.sha256)
 
 
 def document_answer(kept: Kept, *, status: int = 200) -> HttpResponse:

@@ -15,16 +15,9 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _, gettext_lazy, ngettext_lazy
 
+from memories_app import models
 from memories_app.errors import MemoryOperationError
 from memories_app.facts.text_diff import word_diff
-from memories_app.models import (
-    DecisionReason,
-    Memory,
-    MergeProposal,
-    ProposalKind,
-    ProposalMemory,
-    ProposalState,
-)
 from memories_app.review.decide_proposals import (
     contents_stamp,
     proposal_accept,
@@ -58,10 +51,10 @@ STATE_FILTER = choice_filter(
     "state",
     gettext_lazy("state"),
     {
-        "": (gettext_lazy("To decide"), Q(state=ProposalState.OPEN)),
+        "": (gettext_lazy("To decide"), Q(state=models.ProposalState.OPEN)),
         **{
             str(state): (PROPOSAL_STATES[str(state)], Q(state=state))
-            for state in (ProposalState.ACCEPTED, ProposalState.DISMISSED)
+            for state in (models.ProposalState.ACCEPTED, models.ProposalState.DISMISSED)
         },
         "all": (gettext_lazy("All"), Q()),
     },
@@ -120,7 +113,7 @@ class ProposalPages(ReadOnlyAdmin):
         shown = tuple(super().get_list_display(request))
         return shown if decides(request) else tuple(name for name in shown if name != "answer")
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[MergeProposal]:
+    def get_queryset(self, request: HttpRequest) -> QuerySet[models.MergeProposal]:
         return super().get_queryset(request).prefetch_related(_parts())
 
     def complete_rows(self, request: HttpRequest, rows: Iterable[Any]) -> None:
@@ -162,7 +155,7 @@ class ProposalPages(ReadOnlyAdmin):
         return self._page(request, proposal, typed)
 
     def _page(
-        self, request: HttpRequest, proposal: MergeProposal, typed: str | None
+        self, request: HttpRequest, proposal: models.MergeProposal, typed: str | None
     ) -> HttpResponse:
         proposals_name([proposal], self.chat_short_names)
         memories = [part.memory for part in proposal.parts.all()]
@@ -170,13 +163,13 @@ class ProposalPages(ReadOnlyAdmin):
         context = {
             "proposal": proposal,
             "state": self.shown_state(proposal),
-            "reason": dict(DecisionReason.choices).get(proposal.reason, ""),
-            "is_open": proposal.state == ProposalState.OPEN,
-            "replaces": proposal.kind == ProposalKind.REPLACE,
+            "reason": dict(models.DecisionReason.choices).get(proposal.reason, ""),
+            "is_open": proposal.state == models.ProposalState.OPEN,
+            "replaces": proposal.kind == models.ProposalKind.REPLACE,
             "memories": [_side(memory, first) for memory in memories],
             "typed": proposal.content if typed is None else typed,
             "seen": contents_stamp(memories),
-            "reasons": DecisionReason.choices,
+            "reasons": models.DecisionReason.choices,
             "can_decide": decides(request),
         }
         return staff_page(
@@ -223,17 +216,17 @@ class ProposalPages(ReadOnlyAdmin):
         return True
 
     @admin.display(description=gettext_lazy("state"))
-    def shown_state(self, proposal: MergeProposal) -> str:
+    def shown_state(self, proposal: models.MergeProposal) -> str:
         return mark(PROPOSAL_STATES, proposal.state)
 
     @admin.display(description=gettext_lazy("kind"))
-    def shown_kind(self, proposal: MergeProposal) -> str:
+    def shown_kind(self, proposal: models.MergeProposal) -> str:
         return str(PROPOSAL_KINDS.get(proposal.kind, proposal.kind))
 
     @admin.display(description=gettext_lazy("similarity"))
-    def shown_similarity(self, proposal: MergeProposal) -> str:
+    def shown_similarity(self, proposal: models.MergeProposal) -> str:
         """Return the share of common words; texts of a proposal are never quite the same."""
-        if proposal.kind == ProposalKind.REPLACE:
+        if proposal.kind == models.ProposalKind.REPLACE:
             return "–"
         return _("%(percent)s similar") % {"percent": f"{min(proposal.similarity, 0.99):.0%}"}
 
@@ -245,20 +238,20 @@ class ProposalPages(ReadOnlyAdmin):
         return format_html('{}<ol class="alike">{}</ol>', whose, items)
 
     @admin.display(description=gettext_lazy("answer"))
-    def answer(self, proposal: MergeProposal) -> str:
-        if proposal.state != ProposalState.OPEN:
+    def answer(self, proposal: models.MergeProposal) -> str:
+        if proposal.state != models.ProposalState.OPEN:
             return proposal.decided_by or "–"
         return _answer_buttons(proposal)
 
 
 @reverses("proposal.decide", DECIDE, errors=(MemoryOperationError, EmbedderError))
 def _reopen(request: HttpRequest, before: Any) -> None:
-    page: Any = admin.site.get_model_admin(MergeProposal)
+    page: Any = admin.site.get_model_admin(models.MergeProposal)
     proposal_undo(before=before, actor=staff_actor(request), embedder=page.embedder())
 
 
 def _parts() -> Prefetch[str]:
-    parts = ProposalMemory.objects.order_by("number").select_related("memory")
+    parts = models.ProposalMemory.objects.order_by("number").select_related("memory")
     return Prefetch("parts", queryset=parts.defer("memory__terms", "memory__likeness"))
 
 
@@ -278,18 +271,18 @@ def proposals_name(
 
 def proposals_waiting(
     limit: int, names_of: Callable[[set[UUID]], dict[UUID, str]]
-) -> list[tuple[MergeProposal, str]]:
+) -> list[tuple[models.MergeProposal, str]]:
     """Return the newest proposals that nobody decided, each with its ``contents_stamp``.
 
     ``names_of``: see ``proposals_name``.
     """
-    open_ones = MergeProposal.objects.filter(state=ProposalState.OPEN)
+    open_ones = models.MergeProposal.objects.filter(state=models.ProposalState.OPEN)
     found = list(open_ones.prefetch_related(_parts())[:limit])
     proposals_name(found, names_of)
     return [(each, contents_stamp(part.memory for part in each.parts.all())) for each in found]
 
 
-def _side(memory: Memory, first: Memory | None) -> dict[str, Any]:
+def _side(memory: models.Memory, first: models.Memory | None) -> dict[str, Any]:
     """Return a memory of a proposal, with its differences from the one that stays."""
     is_first = first is None or memory.pk == first.pk
     return {
@@ -301,9 +294,9 @@ def _side(memory: Memory, first: Memory | None) -> dict[str, Any]:
     }
 
 
-def _answer_buttons(proposal: MergeProposal) -> SafeString:
+def _answer_buttons(proposal: models.MergeProposal) -> SafeString:
     """Return buttons that post the list's form to ``decide_view``."""
-    if proposal.kind == ProposalKind.REPLACE:
+    if proposal.kind == models.ProposalKind.REPLACE:
         buttons = [
             ("accept", _("Keep the newer")),
             ("reverse", _("Keep the older")),
@@ -316,7 +309,7 @@ def _answer_buttons(proposal: MergeProposal) -> SafeString:
         '<button class="button" name="decision" value="{}" formaction="{}/decide/">{}</button>',
         ((value, proposal.pk, text) for value, text in buttons),
     )
-    reasons = format_html_join("", '<option value="{}">{}</option>', DecisionReason.choices)
+    reasons = format_html_join("", '<option value="{}">{}</option>', models.DecisionReason.choices)
     return format_html(
         '<span class="answer">{}<input type="hidden" name="seen-{}" value="{}">'
         '<select class="row-choice" name="reason-{}" aria-label="{}">'

@@ -23,39 +23,20 @@ from memoryproject.foundation.rest_kit.operations import (
 )
 from memoryproject.foundation.rest_kit.views import ApiView, ListView, etag_of_document, etagged
 from sessions_app.conversation_views.session_api import memory_disabled, session_document
-from sessions_app.conversations.message_store import (
-    MAX_MESSAGES,
-    ConversationNotFoundError,
-    DataValidationError,
-    GenericMemoryError,
-    NewMessage,
-    SessionArchivedError,
-)
+from sessions_app.conversations import message_store
 from sessions_app.extraction.dependencies import enqueue_learning, is_learning_enabled
 from sessions_app.forgetting.presentation import FORGETTING, forget_once, forgets
 from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.inbound.facade import MemoryDisabledError, exchange_record, messages_learn
 from sessions_app.models import Chat, Message, SummarizationMetadata
 from sessions_app.models.messages import LEARN, Role
-from sessions_app.presentation.access import (
-    MESSAGE_FIELDS,
-    MessageFilters,
-    session_within,
-    speaker_of,
-)
+from sessions_app.presentation import access, serializers
 from sessions_app.presentation.message_forms import stored_form
-from sessions_app.presentation.serializers import (
-    OF_ITS_FORM,
-    MessageSerializer,
-    MessagesQuery,
-    NewExchangeSerializer,
-    NewMessagesSerializer,
-    StoredExchangeSerializer,
-    StoredMessagesSerializer,
-)
 
 # What a list of messages reads of each.
-COLUMNS = tuple(sorted(set(map(str, MessageSerializer().fields)) - set(OF_ITS_FORM)))
+COLUMNS = tuple(
+    sorted(set(map(str, serializers.MessageSerializer().fields)) - set(serializers.OF_ITS_FORM))
+)
 
 
 class MessagesView(ListView):
@@ -66,22 +47,22 @@ class MessagesView(ListView):
     }
     # The first match counts: a narrower error is listed before a wider one.
     raises = {
-        ConversationNotFoundError: not_found,
-        SessionArchivedError: conflict,
-        DataValidationError: invalid,
-        GenericMemoryError: unavailable,
+        message_store.ConversationNotFoundError: not_found,
+        message_store.SessionArchivedError: conflict,
+        message_store.DataValidationError: invalid,
+        message_store.GenericMemoryError: unavailable,
         **FORGETTING,
         MemoryDisabledError: memory_disabled,
     }
     queryset = Message.objects.values_list(*COLUMNS, named=True)
     repeatable = frozenset({"role"})
-    query_serializer_class = MessagesQuery
-    filterset_class = MessageFilters
-    where_fields = MESSAGE_FIELDS
+    query_serializer_class = serializers.MessagesQuery
+    filterset_class = access.MessageFilters
+    where_fields = access.MESSAGE_FIELDS
     sortable = ("order_num",)
-    serializer_class = MessageSerializer
+    serializer_class = serializers.MessageSerializer
     ordering = ("-order_num",)
-    default_limit = MAX_MESSAGES
+    default_limit = message_store.MAX_MESSAGES
 
     @described(operation_id="sessions_messages_list")
     def get(self, request: Request, session_id: UUID) -> Response:
@@ -103,14 +84,14 @@ class MessagesView(ListView):
             page.data["results"] = page.data["results"][::-1]
         if self.caller.is_staff or not page.data["results"]:
             # A message is enough to know that the session is within reach.
-            session = session_within(self.caller, session_id)
+            session = access.session_within(self.caller, session_id)
             self.record_read(object_type="session", object_id=session.pk, chat_id=session.chat_id)
         return page
 
     @described(
         operation_id="sessions_messages_add",
-        request=NewMessagesSerializer,
-        responses={201: StoredMessagesSerializer},
+        request=serializers.NewMessagesSerializer,
+        responses={201: serializers.StoredMessagesSerializer},
     )
     @idempotent(atomic=True)
     def post(self, request: Request, session_id: UUID) -> Response:
@@ -118,7 +99,7 @@ class MessagesView(ListView):
 
         With `learn` facts are learned from what people say in them.
         """
-        body = self.body(NewMessagesSerializer)
+        body = self.body(serializers.NewMessagesSerializer)
         now = timezone.now()
         new = [_new_message(each, now, request) for each in body["messages"]]
         stored = messages_store(self.caller, session_id, new, now)
@@ -136,13 +117,13 @@ class MessagesView(ListView):
         return forget_once(
             self,
             kind="messages",
-            find=lambda: session_within(self.caller, session_id).pk,
+            find=lambda: access.session_within(self.caller, session_id).pk,
             etag=lambda: etag_of_document(session_document(self.caller, session_id)),
         )
 
 
 def messages_store(
-    caller: Caller, session_id: UUID, new: Sequence[NewMessage], now: datetime
+    caller: Caller, session_id: UUID, new: Sequence[message_store.NewMessage], now: datetime
 ) -> list[Message]:
     """Store messages of a program. Raises the errors of add_messages, and MemoryDisabledError."""
     rules = build_intake_rules()
@@ -164,7 +145,7 @@ def turn_fields(
     return {
         "chat": chat,
         "role": build_intake_rules().chat_memory.role_in(chat),
-        "context": speaker_of(caller).as_context(),
+        "context": access.speaker_of(caller).as_context(),
         "learn": enqueue_learning if learn and is_learning_enabled() else None,
         "now": now,
     }
@@ -175,7 +156,7 @@ def shown(stored: Sequence[Message]) -> Any:
     # What programs store is text.
     own = {"kind": "text", "media": {}}
     values = [SimpleNamespace(**{**own, **vars(each)}) for each in stored]
-    return MessageSerializer(values, many=True).data
+    return serializers.MessageSerializer(values, many=True).data
 
 
 class ExchangesView(ApiView):
@@ -185,8 +166,8 @@ class ExchangesView(ApiView):
 
     @described(
         operation_id="sessions_exchanges_add",
-        request=NewExchangeSerializer,
-        responses={201: StoredExchangeSerializer},
+        request=serializers.NewExchangeSerializer,
+        responses={201: serializers.StoredExchangeSerializer},
     )
     @idempotent(atomic=True)
     def post(self, request: Request, session_id: UUID) -> Response:
@@ -194,7 +175,7 @@ class ExchangesView(ApiView):
 
         Both are stored or neither. Staff see them as a question and its answer.
         """
-        body = self.body(NewExchangeSerializer)
+        body = self.body(serializers.NewExchangeSerializer)
         now = timezone.now()
         at = {"timestamp": body.get("timestamp", now)}
         new = [
@@ -213,7 +194,7 @@ class ExchangesView(ApiView):
 
 
 class OneMessageView(ApiView):
-    serializer_class = MessageSerializer
+    serializer_class = serializers.MessageSerializer
     scopes = {"GET": "read", "DELETE": "forget"}
     answers = {"DELETE": [CHANGED_MEANWHILE]}
     raises = FORGETTING
@@ -225,12 +206,12 @@ class OneMessageView(ApiView):
             rows.filter(pk=message_id), f"message {message_id} in session {session_id}"
         )
 
-    @described(operation_id="sessions_messages_get", **versioned(MessageSerializer))
+    @described(operation_id="sessions_messages_get", **versioned(serializers.MessageSerializer))
     def get(self, request: Request, session_id: UUID, message_id: UUID) -> Response:
         """Return the message as it is stored now."""
         message = self.message(session_id, message_id)
         self.record_read(object_type="message", object_id=message.pk, chat_id=message.chat_id)
-        return etagged(request, MessageSerializer(message).data)
+        return etagged(request, serializers.MessageSerializer(message).data)
 
     @forgets(operation_id="sessions_messages_forget")
     def delete(self, request: Request, session_id: UUID, message_id: UUID) -> Response:
@@ -244,13 +225,13 @@ class OneMessageView(ApiView):
             kind="message",
             find=lambda: self.message(session_id, message_id).pk,
             etag=lambda: etag_of_document(
-                MessageSerializer(self.message(session_id, message_id)).data
+                serializers.MessageSerializer(self.message(session_id, message_id)).data
             ),
         )
 
 
-def _new_message(each: dict[str, Any], now: Any, request: Request) -> NewMessage:
-    new = NewMessage(**{"timestamp": now, **stored_form(each)})
+def _new_message(each: dict[str, Any], now: Any, request: Request) -> message_store.NewMessage:
+    new = message_store.NewMessage(**{"timestamp": now, **stored_form(each)})
     # By default promises are remembered, which need no model.
     body = request.data
     is_refused = isinstance(body, dict) and body.get("learn") is False

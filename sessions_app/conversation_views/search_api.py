@@ -21,12 +21,7 @@ from memoryproject.foundation.rest_kit.where import Condition, where
 from sessions_app.embedding.facade import embedder
 from sessions_app.models import Message
 from sessions_app.models.messages import Role
-from sessions_app.presentation.access import (
-    MESSAGE_FIELDS,
-    chat_in_reach,
-    require_longterm,
-    session_within,
-)
+from sessions_app.presentation import access
 from sessions_app.presentation.serializers import MessageSerializer, WhatsAppChat
 from sessions_app.recall.facade import BOTH, NEAREST_SIMILARITY, WAYS, MessageHit, messages_found
 
@@ -80,7 +75,7 @@ class MessageSearchView(ApiView):
         A bound token searches its chats. Commands and system texts are left out, as in a recall.
         """
         body = self.body(SearchSerializer)
-        require_longterm()
+        access.require_longterm()
         hits, degraded = messages_found(
             query=body["query"],
             within=self._within(body),
@@ -103,12 +98,12 @@ class MessageSearchView(ApiView):
 
     def _within(self, body: dict[str, Any]) -> Q:
         """Return the messages that are searched. Raises NotFound for what is out of reach."""
-        found = self.caller.reach() & where(body["where"], MESSAGE_FIELDS)
+        found = self.caller.reach() & where(body["where"], access.MESSAGE_FIELDS)
         if "whatsapp_chat" in body:
-            chat = chat_in_reach(self.caller, body["whatsapp_chat"])
+            chat = access.chat_in_reach(self.caller, body["whatsapp_chat"])
             found &= Q(chat_id=chat and chat.pk)
         if "session_id" in body:
-            found &= Q(session_id=session_within(self.caller, body["session_id"]).pk)
+            found &= Q(session_id=access.session_within(self.caller, body["session_id"]).pk)
         named = {"role": "role", "since": "timestamp__gte", "until": "timestamp__lt"}
         given = {lookup: body[name] for name, lookup in named.items() if name in body}
         return found & Q(**given)

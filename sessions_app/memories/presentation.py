@@ -27,13 +27,7 @@ from sessions_app.embedding.facade import embedder
 from sessions_app.memories.api.filters import MEMORY_FIELDS
 from sessions_app.memories.api.writing import no_vector
 from sessions_app.memories.transfer import VECTORS_TELL, lines_of, memories_export, memories_import
-from sessions_app.presentation.access import (
-    chat_in_reach,
-    memories_in_reach,
-    no_chat,
-    require_longterm,
-    require_memory,
-)
+from sessions_app.presentation import access
 from sessions_app.presentation.serializers import WhatsAppChat
 
 # Lines of JSON in requests and responses; only a few are in memory at once.
@@ -164,9 +158,9 @@ class MemoryExportView(ApiView):
         Superseded and proposed memories are included. The audit log records the export.
         """
         name = self.query.get("whatsapp_chat")
-        memories = memories_for_staff().filter(memories_in_reach(self.caller), self.where)
+        memories = memories_for_staff().filter(access.memories_in_reach(self.caller), self.where)
         if name:
-            chat = chat_in_reach(self.caller, name) or no_chat(name)
+            chat = access.chat_in_reach(self.caller, name) or access.no_chat(name)
             memories = memories.filter(chat_id=chat.pk)
         lines = memories_export(
             memories=memories,
@@ -202,8 +196,8 @@ class MemoryImportView(ApiView):
     )
     @idempotent(atomic=False)
     def post(self, request: Request) -> Response:
-        require_memory()
-        require_longterm()
+        access.require_memory()
+        access.require_longterm()
         report = memories_import(
             lines=cast(Lines, request.data),
             embedder=embedder(),

@@ -15,7 +15,7 @@ from rest_framework.reverse import reverse
 from memoryproject.foundation.errors.stored_errors import translate_error
 from memoryproject.foundation.outgoing_webhooks import endpoints
 from memoryproject.foundation.outgoing_webhooks.models import EVENT_TYPES, WebhookEndpoint
-from memoryproject.foundation.rest_kit import fields, operations
+from memoryproject.foundation.rest_kit import fields, operations, views
 from memoryproject.foundation.rest_kit.authentication import Caller, require_reading
 from memoryproject.foundation.rest_kit.errors import not_found, refuse
 from memoryproject.foundation.rest_kit.idempotency import idempotent
@@ -27,13 +27,6 @@ from memoryproject.foundation.rest_kit.serializers import (
     Text,
     Truth,
     Whole,
-)
-from memoryproject.foundation.rest_kit.views import (
-    ApiView,
-    ListView,
-    etag_of,
-    etagged,
-    require_match,
 )
 from sessions_app.models import Chat
 from sessions_app.presentation.access import chat_in_reach
@@ -99,7 +92,7 @@ def endpoint_etag(endpoint: WebhookEndpoint) -> str:
     """Return the ETag of what can be changed; a delivery changes no version."""
     chats = sorted(map(str, endpoint.chat_ids)) if endpoint.chat_ids is not None else None
     given = (endpoint.name, endpoint.url, endpoint.event_types, chats, endpoint.enabled)
-    return etag_of(endpoint.pk, *given)
+    return views.etag_of(endpoint.pk, *given)
 
 
 def endpoints_in_reach(caller: Caller) -> QuerySet[WebhookEndpoint]:
@@ -110,7 +103,7 @@ def endpoints_in_reach(caller: Caller) -> QuerySet[WebhookEndpoint]:
     return found.filter(chat_ids__isnull=False, chat_ids__contained_by=list(caller.chat_ids))
 
 
-class WebhookView(ApiView):
+class WebhookView(views.ApiView):
     """What the views of endpoints share."""
 
     raises = {endpoints.EndpointError: _refused, endpoints.EndpointNotFoundError: not_found}
@@ -132,7 +125,7 @@ class WebhookView(ApiView):
         return changes
 
 
-class EndpointsView(WebhookView, ListView):
+class EndpointsView(WebhookView, views.ListView):
     scopes = {"GET": "read", "POST": "write"}
     staff_rights = {"GET": ["hooks.view_webhookendpoint"], "POST": ["hooks.add_webhookendpoint"]}
     queryset = WebhookEndpoint.objects.all()
@@ -183,7 +176,7 @@ class EndpointView(WebhookView):
     def get(self, request: Request, endpoint_id: UUID) -> Response:
         """Return the endpoint without its secret."""
         found = self.endpoint(endpoint_id)
-        return etagged(request, EndpointSerializer(found).data, etag=endpoint_etag(found))
+        return views.etagged(request, EndpointSerializer(found).data, etag=endpoint_etag(found))
 
     @operations.described(
         operation_id="webhooks_change",
@@ -202,7 +195,7 @@ class EndpointView(WebhookView):
             changes=self.given(body),
             rules=build_address_rules(),
             actor=self.caller.actor,
-            check=lambda locked: require_match(request, endpoint_etag(locked)),
+            check=lambda locked: views.require_match(request, endpoint_etag(locked)),
         )
         headers = {"ETag": endpoint_etag(changed)}
         return Response(EndpointSerializer(changed).data, headers=headers)
@@ -214,7 +207,7 @@ class EndpointView(WebhookView):
     def delete(self, request: Request, endpoint_id: UUID) -> Response:
         """Remove the endpoint: nothing more is sent to it. Once more: 404."""
         found = self.endpoint(endpoint_id)
-        require_match(request, endpoint_etag(found))
+        views.require_match(request, endpoint_etag(found))
         endpoints.endpoint_remove(endpoint_id=found.pk, actor=self.caller.actor)
         return Response(status=204)
 
