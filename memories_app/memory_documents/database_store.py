@@ -1,6 +1,6 @@
 """Memory documents in the database, with all versions of each."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any
@@ -10,7 +10,6 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
-from memories_app.memory_document_format.names import numbers_of
 from memories_app.memory_documents.document_rows import (
     BY_NAME,
     categories_lock,
@@ -27,7 +26,6 @@ from memories_app.memory_documents.document_rows import (
 )
 from memories_app.memory_documents.store import (
     PLACES,
-    UPDATED,
     Broken,
     Filter,
     Found,
@@ -35,18 +33,11 @@ from memories_app.memory_documents.store import (
     Key,
     MemoryDocumentStore,
     Progress,
-    Put,
     Removed,
     no_progress,
-    put_outcome,
 )
-from memories_app.models import MemoryDocument, MemoryDocumentVersion
-from memoryproject.foundation.audit.audit_events import (
-    Actor,
-    Event,
-    audit_record,
-    audit_record_many,
-)
+from memories_app.models import MemoryDocument
+from memoryproject.foundation.audit.audit_events import Actor, audit_record, audit_record_many
 
 AT_ONCE = 100
 
@@ -107,25 +98,20 @@ class DatabaseStore(MemoryDocumentStore):
             for version in versions.order_by("document__name").iterator(chunk_size=AT_ONCE):
                 yield kept_of(version)
 
-    def put(self, documents: Sequence[Kept], *, replace: bool = False) -> list[Put]:
-        """Store all documents or none. The number of queries doesn't grow with new documents."""
-        with transaction.atomic():
-            categories_lock(document.key.category for document in documents)
-            putting = _Putting(documents, replace=replace, actor=self._actor, now=self._now())
-            outcomes = [putting.put(document) for document in documents]
-            putting.write()
-        return outcomes
-
     @contextmanager
-    def _writing(self, category: str) -> Iterator[None]:
+    def _writing(self, *categories: str) -> Iterator[None]:
         with transaction.atomic():
-            categories_lock([category])
+            categories_lock(categories)
             yield
 
     def _names_like(self, key: Key) -> Iterable[str]:
         rows = rows_in(key.category, archived=key.archived)
         named = rows.filter(Q(identifier=key.name) | Q(name=key.name))
         return named.values_list("name", flat=True)
+
+    def _archived_like(self, category: str, name: str) -> Iterable[str]:
+        rows = rows_in(category, archived=True).filter(name__startswith=name)
+        return rows.values_list("name", flat=True)
 
     def _read(self, key: Key) -> Kept:
         # One query for both: the document may be saved or removed at the same time.
@@ -134,7 +120,7 @@ class DatabaseStore(MemoryDocumentStore):
             raise key.not_found()
         return kept_of(version)
 
-    def _write(self, document: Kept, *, is_new: bool, now: datetime) -> None:
+    def _write(self, document: Kept, *, is_new: bool, now: datetime, action: str = "save") -> None:
         envelope = document.envelope
         if is_new:
             row = new_row(document, now=now)
@@ -143,7 +129,7 @@ class DatabaseStore(MemoryDocumentStore):
         else:
             row = _rows_at(document.key).get()
             row_update(row, envelope, actor=self._actor, now=now)
-        self._record("save", row, sha256=envelope.sha256, version=row.version)
+        self._record(action, row, sha256=envelope.sha256, version=row.version)
 
     def _archive(self, key: Key) -> Key:
         row = _rows_at(key).get()
@@ -157,75 +143,3 @@ class DatabaseStore(MemoryDocumentStore):
 
 def _rows_at(key: Key) -> Any:
     return rows_in(key.category, archived=key.archived).filter(name=key.name)
-
-
-class _Putting:
-    """Documents that are stored at once, each at its own place."""
-
-    def __init__(
-        self, documents: Sequence[Kept], *, replace: bool, actor: Actor, now: datetime
-    ) -> None:
-        self._replace = replace
-        self._actor = actor
-        self._now = now
-        # The row and the hash of each document that has its place.
-        self._there = _found(documents)
-        self._archived = _archived_alike(documents)
-        self._new: list[tuple[MemoryDocument, Kept]] = []
-        self._events: list[Event] = []
-
-    def put(self, document: Kept) -> Put:
-        key, sha256 = document.key, document.envelope.sha256
-        row, hash_there = self._there.get(key, (None, None))
-        alike = self._archived.get((key.category, sha256), [])
-        put = put_outcome(
-            document,
-            hash_there,
-            # A document that was just stored under the same name isn't replaced.
-            replace=self._replace and row is not None and not row._state.adding,
-            is_archived=lambda: bool(numbers_of(key.name, alike)),
-        )
-        if not put.is_written:
-            return put
-        if row is None:
-            row = new_row(document, now=self._now)
-            self._new.append((row, document))
-        elif put.outcome == UPDATED:
-            row_update(row, document.envelope, actor=self._actor, now=self._now)
-        self._there[key] = (row, sha256)
-        event = event_of("import", row, self._actor, sha256=sha256, version=row.version)
-        self._events.append(event)
-        return put
-
-    def write(self) -> None:
-        MemoryDocument.objects.bulk_create(row for row, _ in self._new)
-        MemoryDocumentVersion.objects.bulk_create(
-            new_version(row, document.envelope, actor=self._actor, now=self._now)
-            for row, document in self._new
-        )
-        audit_record_many(events=self._events)
-
-
-def _found(documents: Sequence[Kept]) -> dict[Key, tuple[MemoryDocument, str]]:
-    """Return the documents that already exist at these places."""
-    names: dict[str, list[str]] = {}
-    for document in documents:
-        names.setdefault(document.key.category, []).append(document.key.name)
-    wanted = Q(pk__in=[])
-    for category, some in names.items():
-        wanted |= Q(document__category=category, document__name__in=some)
-    versions = newest_versions().filter(wanted).defer("body")
-    return {key_of(each.document): (each.document, each.sha256) for each in versions}
-
-
-def _archived_alike(documents: Sequence[Kept]) -> dict[tuple[str, str], list[str]]:
-    """Return the names of archived documents with one of these texts, by category and hash."""
-    versions = newest_versions().filter(
-        sha256__in=[document.envelope.sha256 for document in documents],
-        document__archived_at__isnull=False,
-    )
-    alike: dict[tuple[str, str], list[str]] = {}
-    for version in versions.defer("body"):
-        key = (version.document.category, version.sha256)
-        alike.setdefault(key, []).append(version.document.name)
-    return alike

@@ -1,19 +1,14 @@
 """Memory documents in a directory tree that any other program may read and write."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
-from memories_app.memory_document_format.names import CONTEXT, numbered, numbers_of
-from memories_app.memory_document_format.strict_json import (
-    MemoryDocumentInvalidError,
-    MemoryDocumentNotFoundError,
-    MemoryDocumentStoreError,
-)
+from memories_app.memory_document_format.names import CONTEXT, numbered
+from memories_app.memory_document_format.strict_json import MemoryDocumentStoreError
 from memories_app.memory_documents import tree_files
 from memories_app.memory_documents.store import (
-    CONFLICT,
     PLACES,
     Broken,
     Filter,
@@ -22,10 +17,8 @@ from memories_app.memory_documents.store import (
     Key,
     MemoryDocumentStore,
     Progress,
-    Put,
     Removed,
     no_progress,
-    put_outcome,
 )
 from memories_app.memory_documents.tree_files import LOCK_SECONDS, Folders, kept_read
 from memoryproject.foundation.process.narrowing import present
@@ -81,45 +74,6 @@ class TreeStore(MemoryDocumentStore):
         for category, archived in PLACES:
             yield from self._all(category, Filter(archived=archived))
 
-    def put(self, documents: Sequence[Kept], *, replace: bool = False) -> list[Put]:
-        self._folders.make()
-        with self._locked():
-            try:
-                return [self._put(each, replace=replace) for each in documents]
-            finally:
-                # Once for all documents of a folder, also for those before an error.
-                places = {(each.key.category, each.key.archived) for each in documents}
-                for category, archived in places:
-                    with self._folders.folder(category, archived=archived) as folder:
-                        tree_files.sync(present(folder))
-
-    def _put(self, document: Kept, *, replace: bool) -> Put:
-        key = document.key
-        there = self._kept_or_broken(key)
-        if isinstance(there, Broken):
-            return Put(key, CONFLICT, f"what is there is broken: {there.problems[0]}")
-        put = put_outcome(
-            document,
-            there.envelope.sha256 if there else None,
-            replace=replace,
-            is_archived=lambda: self._is_archived_by_now(document),
-        )
-        if put.is_written:
-            with self._folders.folder(key.category, archived=key.archived) as folder:
-                tree_files.write(present(folder), key.name, document.envelope.text)
-        return put
-
-    def _is_archived_by_now(self, document: Kept) -> bool:
-        category, name = document.key.category, document.key.name
-        with self._folders.folder(category, archived=True) as archive:
-            if not tree_files.is_there(present(archive), name):
-                return False
-        return any(
-            isinstance(one, Kept) and one.envelope.text == document.envelope.text
-            for each in numbers_of(name, self._names(category, archived=True))
-            for one in [self._kept_or_broken(Key(category, each, archived=True))]
-        )
-
     def _all(self, category: str, wanted: Filter) -> Iterator[Kept | Broken]:
         for name in self._names(category, archived=wanted.archived):
             if wanted.fits_name(category, name):
@@ -138,20 +92,14 @@ class TreeStore(MemoryDocumentStore):
             is_there = folder is not None and tree_files.is_there(folder, key.name)
             return [key.name] if is_there else []
 
+    def _archived_like(self, category: str, name: str) -> Iterable[str]:
+        return self._names(category, archived=True)
+
     def _read(self, key: Key) -> Kept:
         with self._folders.folder(key.category, archived=key.archived) as folder:
             if folder is None:
                 raise key.not_found()
             return kept_read(folder, key)
-
-    def _kept_or_broken(self, key: Key) -> Kept | Broken | None:
-        """Read a document; None if there is none."""
-        try:
-            return self._read(key)
-        except MemoryDocumentNotFoundError:
-            return None
-        except MemoryDocumentInvalidError as error:
-            return Broken(key.path, tuple(error.problems))
 
     def _existing(self, key: Key) -> Kept | None:
         old = super()._existing(key)
@@ -165,10 +113,11 @@ class TreeStore(MemoryDocumentStore):
                 )
         return old
 
-    def _write(self, document: Kept, *, is_new: bool, now: datetime) -> None:
-        with self._folders.folder(document.key.category) as opened:
+    def _write(self, document: Kept, *, is_new: bool, now: datetime, action: str = "save") -> None:
+        key = document.key
+        with self._folders.folder(key.category, archived=key.archived) as opened:
             folder = present(opened)
-            tree_files.write(folder, document.key.name, document.envelope.text)
+            tree_files.write(folder, key.name, document.envelope.text)
             tree_files.sync(folder)
 
     def _archive(self, key: Key) -> Key:
@@ -193,7 +142,7 @@ class TreeStore(MemoryDocumentStore):
             return True
 
     @contextmanager
-    def _writing(self, category: str) -> Iterator[None]:
+    def _writing(self, *categories: str) -> Iterator[None]:
         self._folders.make()
         with self._locked():
             yield

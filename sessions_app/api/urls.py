@@ -12,8 +12,12 @@ from sessions_app.api.views import AuditVerifyView, AuditView, IndexView, Memory
 from sessions_app.cards.api import CardView
 from sessions_app.conversation_views import session_api
 from sessions_app.conversation_views.chats_api import ChatsView, ChatView
-from sessions_app.conversation_views.message_api import ExchangesView, MessagesView, OneMessageView
-from sessions_app.conversation_views.search_api import MessageSearchView
+from sessions_app.conversation_views.message_api import (
+    ExchangesView,
+    MessageSearchView,
+    MessagesView,
+    OneMessageView,
+)
 from sessions_app.documents.document_api import FilesView, FileView
 from sessions_app.forgetting.presentation import ReceiptsView, ReceiptView
 from sessions_app.inbound.chat_api import AskView
@@ -26,8 +30,12 @@ from sessions_app.jobs.api import (
     JobView,
     ReembedJobView,
 )
-from sessions_app.memories.api.delete_api import MemoriesDeleteView
-from sessions_app.memories.api.keyed_api import KeyedView, NamespaceMemoriesView, NamespacesView
+from sessions_app.memories.api.keyed_api import (
+    KeyedView,
+    MemoriesDeleteView,
+    NamespaceMemoriesView,
+    NamespacesView,
+)
 from sessions_app.memories.api.memory_api import MemoriesView, MemoryBatchView, MemoryView
 from sessions_app.memories.api.recall_api import RecallView
 from sessions_app.memories.presentation import MemoryExportView, MemoryImportView

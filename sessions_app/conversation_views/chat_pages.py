@@ -7,10 +7,12 @@ from django import forms
 from django.conf import settings
 from django.contrib import admin, messages
 from django.contrib.auth.models import User
+from django.core.cache import cache
 from django.core.exceptions import PermissionDenied
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect
+from django.utils import timezone
 from django.utils.translation import gettext as _, gettext_lazy, ngettext
 
 from memoryproject.foundation.admin_kit.display import column, moment_shown, shown_link, shown_mark
@@ -23,7 +25,6 @@ from memoryproject.foundation.errors.stored_errors import translate_error
 from memoryproject.foundation.process.narrowing import instance
 from sessions_app.cards.admin import MakeCards, card_link
 from sessions_app.conversation_views.conversation_page import conversation_page
-from sessions_app.conversation_views.session_actions import viewer_seen
 from sessions_app.conversations.chat_queries import with_address
 from sessions_app.forgetting.presentation import ForgetAction
 from sessions_app.inbox.filters_page import FILTER_PAGES
@@ -72,6 +73,30 @@ class ChatForm(forms.ModelForm):  # type: ignore[type-arg]
             )
         }
         widgets: ClassVar = {"memory_enabled": MemorySwitch}
+
+
+# The staff who have a conversation open, kept in the cache for less than a minute.
+
+
+# The open page calls every 10 seconds; who hasn't called for longer has left.
+LASTS_SECONDS = 25
+
+
+def viewer_seen(*, chat_id: UUID, user: User) -> list[str]:
+    """Record that a user has the chat open; return the names of the others, in order.
+
+    Two users who call at the same moment may miss each other until the next call.
+    """
+    now = timezone.now().timestamp()
+    key = f"viewers:{chat_id}"
+    others = {
+        number: (name, at)
+        for number, (name, at) in cache.get(key, {}).items()
+        if number != user.pk and now - at < LASTS_SECONDS
+    }
+    own = (user.get_full_name() or user.get_username(), now)
+    cache.set(key, {**others, user.pk: own}, LASTS_SECONDS)
+    return sorted(name for name, _at in others.values())
 
 
 # Tell the open page of a conversation who else has it open.

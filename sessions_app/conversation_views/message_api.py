@@ -1,4 +1,4 @@
-"""Messages of a session: getMessages, addMessages and clearMessages of seed 003."""
+"""Messages: those of a session, as seed 003 names what is done with them, and the search of all."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -7,8 +7,9 @@ from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Subquery
+from django.db.models import Q, Subquery
 from django.utils import timezone
+from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -21,22 +22,41 @@ from memoryproject.foundation.rest_kit.operations import (
     described,
     versioned,
 )
+from memoryproject.foundation.rest_kit.serializers import (
+    Choice,
+    Moment,
+    Number,
+    Strict,
+    Text,
+    Whole,
+)
 from memoryproject.foundation.rest_kit.views import ApiView, ListView, etag_of_document, etagged
+from memoryproject.foundation.rest_kit.where import Condition, where
 from sessions_app.conversation_views.session_api import memory_disabled, session_document
 from sessions_app.conversations import message_store
+from sessions_app.embedding.facade import embedder
 from sessions_app.extraction.dependencies import enqueue_learning, is_learning_enabled
 from sessions_app.forgetting.presentation import FORGETTING, forget_once, forgets
 from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.inbound.facade import MemoryDisabledError, exchange_record, messages_learn
 from sessions_app.models import Chat, Message, SummarizationMetadata
 from sessions_app.models.messages import LEARN, Role
-from sessions_app.presentation import access, serializers
+from sessions_app.presentation import access
 from sessions_app.presentation.message_forms import stored_form
+from sessions_app.presentation.serializers import (
+    OF_ITS_FORM,
+    MessageSerializer,
+    MessagesQuery,
+    NewExchangeSerializer,
+    NewMessagesSerializer,
+    StoredExchangeSerializer,
+    StoredMessagesSerializer,
+    WhatsAppChat,
+)
+from sessions_app.recall.facade import BOTH, NEAREST_SIMILARITY, WAYS, MessageHit, messages_found
 
 # What a list of messages reads of each.
-COLUMNS = tuple(
-    sorted(set(map(str, serializers.MessageSerializer().fields)) - set(serializers.OF_ITS_FORM))
-)
+COLUMNS = tuple(sorted(set(map(str, MessageSerializer().fields)) - set(OF_ITS_FORM)))
 
 
 class MessagesView(ListView):
@@ -56,11 +76,11 @@ class MessagesView(ListView):
     }
     queryset = Message.objects.values_list(*COLUMNS, named=True)
     repeatable = frozenset({"role"})
-    query_serializer_class = serializers.MessagesQuery
+    query_serializer_class = MessagesQuery
     filterset_class = access.MessageFilters
     where_fields = access.MESSAGE_FIELDS
     sortable = ("order_num",)
-    serializer_class = serializers.MessageSerializer
+    serializer_class = MessageSerializer
     ordering = ("-order_num",)
     default_limit = message_store.MAX_MESSAGES
 
@@ -90,8 +110,8 @@ class MessagesView(ListView):
 
     @described(
         operation_id="sessions_messages_add",
-        request=serializers.NewMessagesSerializer,
-        responses={201: serializers.StoredMessagesSerializer},
+        request=NewMessagesSerializer,
+        responses={201: StoredMessagesSerializer},
     )
     @idempotent(atomic=True)
     def post(self, request: Request, session_id: UUID) -> Response:
@@ -99,7 +119,7 @@ class MessagesView(ListView):
 
         With `learn` facts are learned from what people say in them.
         """
-        body = self.body(serializers.NewMessagesSerializer)
+        body = self.body(NewMessagesSerializer)
         now = timezone.now()
         new = [_new_message(each, now, request) for each in body["messages"]]
         stored = messages_store(self.caller, session_id, new, now)
@@ -156,7 +176,7 @@ def shown(stored: Sequence[Message]) -> Any:
     # What programs store is text.
     own = {"kind": "text", "media": {}}
     values = [SimpleNamespace(**{**own, **vars(each)}) for each in stored]
-    return serializers.MessageSerializer(values, many=True).data
+    return MessageSerializer(values, many=True).data
 
 
 class ExchangesView(ApiView):
@@ -166,8 +186,8 @@ class ExchangesView(ApiView):
 
     @described(
         operation_id="sessions_exchanges_add",
-        request=serializers.NewExchangeSerializer,
-        responses={201: serializers.StoredExchangeSerializer},
+        request=NewExchangeSerializer,
+        responses={201: StoredExchangeSerializer},
     )
     @idempotent(atomic=True)
     def post(self, request: Request, session_id: UUID) -> Response:
@@ -175,7 +195,7 @@ class ExchangesView(ApiView):
 
         Both are stored or neither. Staff see them as a question and its answer.
         """
-        body = self.body(serializers.NewExchangeSerializer)
+        body = self.body(NewExchangeSerializer)
         now = timezone.now()
         at = {"timestamp": body.get("timestamp", now)}
         new = [
@@ -194,7 +214,7 @@ class ExchangesView(ApiView):
 
 
 class OneMessageView(ApiView):
-    serializer_class = serializers.MessageSerializer
+    serializer_class = MessageSerializer
     scopes = {"GET": "read", "DELETE": "forget"}
     answers = {"DELETE": [CHANGED_MEANWHILE]}
     raises = FORGETTING
@@ -206,12 +226,12 @@ class OneMessageView(ApiView):
             rows.filter(pk=message_id), f"message {message_id} in session {session_id}"
         )
 
-    @described(operation_id="sessions_messages_get", **versioned(serializers.MessageSerializer))
+    @described(operation_id="sessions_messages_get", **versioned(MessageSerializer))
     def get(self, request: Request, session_id: UUID, message_id: UUID) -> Response:
         """Return the message as it is stored now."""
         message = self.message(session_id, message_id)
         self.record_read(object_type="message", object_id=message.pk, chat_id=message.chat_id)
-        return etagged(request, serializers.MessageSerializer(message).data)
+        return etagged(request, MessageSerializer(message).data)
 
     @forgets(operation_id="sessions_messages_forget")
     def delete(self, request: Request, session_id: UUID, message_id: UUID) -> Response:
@@ -225,7 +245,7 @@ class OneMessageView(ApiView):
             kind="message",
             find=lambda: self.message(session_id, message_id).pk,
             etag=lambda: etag_of_document(
-                serializers.MessageSerializer(self.message(session_id, message_id)).data
+                MessageSerializer(self.message(session_id, message_id)).data
             ),
         )
 
@@ -238,3 +258,87 @@ def _new_message(each: dict[str, Any], now: Any, request: Request) -> message_st
     if new.role == Role.ASSISTANT and is_refused:
         return replace(new, metadata={**new.metadata, LEARN: False})
     return new
+
+
+MAX_QUERY_LENGTH = 8_192
+DEFAULT_LIMIT, MAX_LIMIT = 20, 100
+
+
+class SearchSerializer(Strict):
+    query = Text(max_length=MAX_QUERY_LENGTH)
+    by = Choice(WAYS, default=BOTH)
+    whatsapp_chat = WhatsAppChat(required=False)
+    session_id = serializers.UUIDField(required=False)
+    role = Choice(Role.choices, required=False)
+    since = Moment(required=False)
+    until = Moment(required=False)
+    where = Condition()
+    min_similarity = Number(default=NEAREST_SIMILARITY, min_value=0, max_value=1)
+    limit = Whole(default=DEFAULT_LIMIT, min_value=1, max_value=MAX_LIMIT)
+    offset = Whole(default=0, min_value=0)
+
+
+class FoundMessageSerializer(MessageSerializer):
+    whatsapp_chat = serializers.CharField()
+    score = serializers.FloatField()
+    similarity = serializers.FloatField(allow_null=True)
+
+    def to_representation(self, instance: tuple[Message, MessageHit]) -> dict[str, Any]:
+        message, hit = instance
+        similarity = None if hit.similarity is None else round(hit.similarity, 4)
+        own = {"whatsapp_chat": message.chat.whatsapp_chat, "score": hit.score}
+        return {**super().to_representation(message), **own, "similarity": similarity}
+
+
+class FoundMessagesSerializer(serializers.Serializer[Any]):
+    results = FoundMessageSerializer(many=True)
+    next_offset = serializers.IntegerField(allow_null=True)
+    degraded = serializers.BooleanField()
+
+
+class MessageSearchView(ApiView):
+    scopes = {"POST": "read"}
+    staff_rights = {"POST": ["sessions_app.view_chat", "sessions_app.view_message"]}
+    kinds = {"POST": "read"}
+
+    @described(
+        operation_id="messages_search", request=SearchSerializer, responses=FoundMessagesSerializer
+    )
+    def post(self, request: Request) -> Response:
+        """Return what people and the assistant said that fits, the best first.
+
+        A bound token searches its chats. Commands and system texts are left out, as in a recall.
+        """
+        body = self.body(SearchSerializer)
+        access.require_longterm()
+        hits, degraded = messages_found(
+            query=body["query"],
+            within=self._within(body),
+            embedder=embedder(),
+            by=body["by"],
+            min_similarity=body["min_similarity"],
+        )
+        end = body["offset"] + body["limit"]
+        page = hits[body["offset"] : end]
+        rows = Message.objects.select_related("chat").defer("terms")
+        found = rows.in_bulk([hit.id for hit in page])
+        for chat_id in {message.chat_id for message in found.values()}:
+            self.record_read(object_type="chat", object_id=chat_id, chat_id=chat_id)
+        document = {
+            "results": [(found[hit.id], hit) for hit in page if hit.id in found],
+            "next_offset": end if end < len(hits) else None,
+            "degraded": degraded,
+        }
+        return Response(FoundMessagesSerializer(document).data)
+
+    def _within(self, body: dict[str, Any]) -> Q:
+        """Return the messages that are searched. Raises NotFound for what is out of reach."""
+        found = self.caller.reach() & where(body["where"], access.MESSAGE_FIELDS)
+        if "whatsapp_chat" in body:
+            chat = access.chat_in_reach(self.caller, body["whatsapp_chat"])
+            found &= Q(chat_id=chat and chat.pk)
+        if "session_id" in body:
+            found &= Q(session_id=access.session_within(self.caller, body["session_id"]).pk)
+        named = {"role": "role", "since": "timestamp__gte", "until": "timestamp__lt"}
+        given = {lookup: body[name] for name, lookup in named.items() if name in body}
+        return found & Q(**given)

@@ -1,8 +1,10 @@
 """REST views of chats, sessions and their summaries."""
 
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from django.db import transaction
 from django.utils import timezone
 from rest_framework import serializers
 from rest_framework.exceptions import APIException
@@ -10,25 +12,81 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
+from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.rest_kit import operations
 from memoryproject.foundation.rest_kit.authentication import Caller
 from memoryproject.foundation.rest_kit.errors import MemoryDisabled, conflict, not_found
 from memoryproject.foundation.rest_kit.idempotency import idempotent
 from memoryproject.foundation.rest_kit.serializers import Moment, Nothing
 from memoryproject.foundation.rest_kit.views import ApiView, ListView, etag_of_document, etagged
-from sessions_app.conversation_views.session_actions import (
-    SessionEndedError,
-    session_expire,
-    session_reset,
-)
 from sessions_app.conversations.message_store import ConversationNotFoundError
-from sessions_app.conversations.session_lifecycle import sessions_in_chats
+from sessions_app.conversations.session_lifecycle import (
+    session_end,
+    session_start,
+    sessions_in_chats,
+)
 from sessions_app.forgetting.presentation import FORGETTING, forget_once, forgets
 from sessions_app.inbound.dependencies import build_intake_rules
-from sessions_app.inbound.facade import MemoryDisabledError, session_open_in
-from sessions_app.models import ChatSession, SummarizationMetadata
+from sessions_app.inbound.facade import IntakeRules, MemoryDisabledError, session_open_in
+from sessions_app.models import Chat, ChatSession, SummarizationMetadata
+from sessions_app.models.sessions import SessionStatus
 from sessions_app.presentation import access
 from sessions_app.presentation.serializers import NewSessionSerializer, SessionSerializer
+
+
+class SessionEndedError(Exception):
+    """The session has ended already."""
+
+    def __init__(self, session: ChatSession) -> None:
+        super().__init__(
+            f"Session {session.pk} is {session.status}: only an active one can be reset. "
+            "POST sessions/ opens the chat's active session."
+        )
+
+
+def session_reset(
+    *, session_id: UUID, rules: IntakeRules, now: datetime, actor: Actor
+) -> ChatSession:
+    """End an active session as /reset does; return the new one.
+
+    Raises ConversationNotFoundError, SessionEndedError and MemoryDisabledError.
+    """
+    with transaction.atomic():
+        session = _session_locked(session_id)
+        if session.status != SessionStatus.ACTIVE:
+            raise SessionEndedError(session)
+        if not rules.remember(session.chat):
+            raise MemoryDisabledError
+        session_end(session=session, at=now, actor=actor)
+        return session_start(chat=session.chat, now=now, actor=actor)
+
+
+def session_expire(*, session_id: UUID, now: datetime, actor: Actor) -> ChatSession:
+    """Let a session expire now; a session that has ended stays as it is.
+
+    Raises ConversationNotFoundError.
+    """
+    with transaction.atomic():
+        session = _session_locked(session_id)
+        if session.status == SessionStatus.ACTIVE:
+            session_end(session=session, at=now, actor=actor)
+        return session
+
+
+def _session_locked(session_id: UUID) -> ChatSession:
+    """Return the session with its chat, locked in that order."""
+    found = ChatSession.objects.filter(pk=session_id).values_list("chat_id", flat=True).first()
+    if found is None:
+        raise ConversationNotFoundError(session_id)
+    chat = Chat.objects.select_for_update(no_key=True).filter(pk=found).first()
+    rows = ChatSession.objects.select_for_update(no_key=True)
+    session = rows.filter(pk=session_id).first()
+    if chat is None or session is None:
+        raise ConversationNotFoundError(session_id)
+    if session.chat_id == chat.pk:
+        session.chat = chat
+    return session
+
 
 # Sessions.
 

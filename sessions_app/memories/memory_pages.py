@@ -33,8 +33,8 @@ from sessions_app.conversations.chat_queries import chat_at, with_name
 from sessions_app.conversations.epochs import ChatGoneError, chats_keep
 from sessions_app.embedding.facade import embedder
 from sessions_app.forgetting.presentation import ForgetAction
+from sessions_app.memories.presentation import MemoryTransfer
 from sessions_app.memories.table_pages import TableImportPages
-from sessions_app.memories.transfer_pages import MemoryTransfer
 from sessions_app.models import Chat, Message, Turn, TurnReplay
 from sessions_app.presentation.links import chat_gone_text, contact_address, contact_typed
 from sessions_app.promises.pages import PromisePages
