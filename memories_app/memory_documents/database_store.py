@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any
-from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Q
@@ -49,16 +48,16 @@ class DatabaseStore(MemoryDocumentStore):
         super().__init__(now)
         self._actor = actor
 
-    def document_id(self, *, category: str, identifier: str, archived: bool = False) -> UUID:
-        """Return the id of the document that ``load`` would return.
+    def row(self, *, category: str, identifier: str, archived: bool = False) -> MemoryDocument:
+        """Return the row of the document that ``load`` would return.
 
         Raises MemoryDocumentNotFoundError.
         """
         key = self._meant(category, identifier, archived=archived)
-        row = _rows_at(key).first()
+        row: MemoryDocument | None = _rows_at(key).first()
         if row is None:
             raise key.not_found()
-        return row.pk
+        return row
 
     def find(self, wanted: Filter) -> Iterator[Found | Broken]:
         for category in wanted.categories:

@@ -227,11 +227,4 @@ class ChatView(views.ApiView):
         What other chats learned of them is erased, too. It can't be undone; export first what has
         to be kept. With `If-Match` only the version that you read: else 412.
         """
-        return forget_once(
-            self,
-            kind="chat",
-            find=lambda: access.chat_within(self.caller, whatsapp_chat).pk,
-            etag=lambda: views.etag_of_document(
-                ChatSerializer(access.chat_within(self.caller, whatsapp_chat)).data
-            ),
-        )
+        return forget_once(self, "chat", lambda: access.chat_within(self.caller, whatsapp_chat))

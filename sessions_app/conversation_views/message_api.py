@@ -32,7 +32,7 @@ from memoryproject.foundation.rest_kit.serializers import (
 )
 from memoryproject.foundation.rest_kit.views import ApiView, ListView, etag_of_document, etagged
 from memoryproject.foundation.rest_kit.where import Condition, where
-from sessions_app.conversation_views.session_api import memory_disabled, session_document
+from sessions_app.conversation_views.session_api import memory_disabled
 from sessions_app.conversations import message_store
 from sessions_app.embedding.facade import embedder
 from sessions_app.extraction.dependencies import enqueue_learning, is_learning_enabled
@@ -49,6 +49,7 @@ from sessions_app.presentation.serializers import (
     MessagesQuery,
     NewExchangeSerializer,
     NewMessagesSerializer,
+    SessionSerializer,
     StoredExchangeSerializer,
     StoredMessagesSerializer,
     WhatsAppChat,
@@ -136,9 +137,9 @@ class MessagesView(ListView):
         """
         return forget_once(
             self,
-            kind="messages",
-            find=lambda: access.session_within(self.caller, session_id).pk,
-            etag=lambda: etag_of_document(session_document(self.caller, session_id)),
+            "messages",
+            lambda: access.session_within(self.caller, session_id),
+            lambda session: etag_of_document(SessionSerializer(session).data),
         )
 
 
@@ -240,14 +241,7 @@ class OneMessageView(ApiView):
         What was learned from this message alone goes with it. With `If-Match` only the version
         that you read: else 412.
         """
-        return forget_once(
-            self,
-            kind="message",
-            find=lambda: self.message(session_id, message_id).pk,
-            etag=lambda: etag_of_document(
-                MessageSerializer(self.message(session_id, message_id)).data
-            ),
-        )
+        return forget_once(self, "message", lambda: self.message(session_id, message_id))
 
 
 def _new_message(each: dict[str, Any], now: Any, request: Request) -> message_store.NewMessage:

@@ -14,11 +14,10 @@ from rest_framework.reverse import reverse
 
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.rest_kit import operations
-from memoryproject.foundation.rest_kit.authentication import Caller
 from memoryproject.foundation.rest_kit.errors import MemoryDisabled, conflict, not_found
 from memoryproject.foundation.rest_kit.idempotency import idempotent
 from memoryproject.foundation.rest_kit.serializers import Moment, Nothing
-from memoryproject.foundation.rest_kit.views import ApiView, ListView, etag_of_document, etagged
+from memoryproject.foundation.rest_kit.views import ApiView, ListView, etagged
 from sessions_app.conversations.message_store import ConversationNotFoundError
 from sessions_app.conversations.session_lifecycle import (
     session_end,
@@ -102,11 +101,6 @@ REFUSALS = {
 }
 
 
-def session_document(caller: Caller, session_id: UUID) -> dict[str, Any]:
-    """Return the session as the API shows it; raise NotFound as ``session_within`` does."""
-    return dict(SessionSerializer(access.session_within(caller, session_id)).data)
-
-
 class SessionsView(ListView):
     scopes = {"GET": "read", "POST": "write"}
     staff_rights = {"GET": ["sessions_app.view_chatsession"]}
@@ -166,7 +160,8 @@ class OneSessionView(ApiView):
     @operations.described(operation_id="sessions_get", **operations.versioned(SessionSerializer))
     def get(self, request: Request, session_id: UUID) -> Response:
         """Return the session's state, not its messages."""
-        return etagged(request, session_document(self.caller, session_id))
+        session = access.session_within(self.caller, session_id)
+        return etagged(request, SessionSerializer(session).data)
 
     @forgets(operation_id="sessions_forget")
     def delete(self, request: Request, session_id: UUID) -> Response:
@@ -174,12 +169,7 @@ class OneSessionView(ApiView):
 
         With `If-Match` only the version that you read: else 412.
         """
-        return forget_once(
-            self,
-            kind="session",
-            find=lambda: access.session_within(self.caller, session_id).pk,
-            etag=lambda: etag_of_document(session_document(self.caller, session_id)),
-        )
+        return forget_once(self, "session", lambda: access.session_within(self.caller, session_id))
 
 
 class ResetView(ApiView):

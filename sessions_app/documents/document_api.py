@@ -172,22 +172,17 @@ class FileView(ApiView):
     raises = FORGETTING
 
     def document(self, document_id: UUID) -> Any:
-        """Return the document as it is shown. Raises NotFound also for an inaccessible one."""
+        """Return the document. Raises NotFound also for an inaccessible one."""
         rows = documents_named().filter(access.memories_in_reach(self.caller), pk=document_id)
-        return SourceDocumentSerializer(self.one_of(rows, f"file {document_id}")).data
+        return self.one_of(rows, f"file {document_id}")
 
     @operations.described(
         operation_id="files_get", **operations.versioned(SourceDocumentSerializer)
     )
     def get(self, request: Request, document_id: UUID) -> Response:
         """Return the state of the document. Its text is in memories of the type `document`."""
-        return etagged(request, self.document(document_id))
+        return etagged(request, SourceDocumentSerializer(self.document(document_id)).data)
 
     @forgets(operation_id="files_forget")
     def delete(self, request: Request, document_id: UUID) -> Response:
-        return forget_once(
-            self,
-            kind="document",
-            find=lambda: UUID(self.document(document_id)["document_id"]),
-            etag=lambda: etag_of_document(self.document(document_id)),
-        )
+        return forget_once(self, "document", lambda: self.document(document_id))

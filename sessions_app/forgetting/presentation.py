@@ -4,6 +4,7 @@ DELETE of an object can be repeated.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 from uuid import UUID
 
 import django_filters
@@ -20,7 +21,12 @@ from memoryproject.foundation.rest_kit.errors import not_found
 from memoryproject.foundation.rest_kit.idempotency import KEPT, Handler, idempotent
 from memoryproject.foundation.rest_kit.operations import IF_MATCH, described
 from memoryproject.foundation.rest_kit.serializers import ChoiceFilter, MomentFilter, Strict
-from memoryproject.foundation.rest_kit.views import ApiView, ListView, require_match
+from memoryproject.foundation.rest_kit.views import (
+    ApiView,
+    ListView,
+    etag_of_document,
+    require_match,
+)
 from sessions_app.forgetting.choose_pages import ForgetAction as ForgetAction
 from sessions_app.forgetting.deletion_plan import NothingToForgetError
 from sessions_app.forgetting.dependencies import build_forget_dependencies
@@ -52,23 +58,26 @@ def forgets(
 
 
 def forget_once(
-    view: ApiView, *, kind: str, find: Callable[[], UUID], etag: Callable[[], str]
+    view: ApiView, kind: str, find: Callable[[], Any], etag: Callable[[Any], str] | None = None
 ) -> Response:
     """Forget the object and return its receipt.
 
-    ``find`` returns the object's id, or raises NotFound. ``etag`` is called with the object locked,
-    if the call has If-Match. Decorate the view's method with ``forgets``: a call that crashed
-    before its response was stored finds its receipt.
+    ``find`` returns the object's row, or raises NotFound. It is called again with the object
+    locked, if the call has If-Match. ``etag``: of a row; by default that of what GET returns.
+    Decorate the view's method with ``forgets``: a call that crashed before its response was stored
+    finds its receipt.
     """
 
     def check() -> None:
         if "If-Match" in view.request.headers:
-            require_match(view.request, etag())
+            row = find()
+            found = etag(row) if etag else etag_of_document(view.serializer_class(row).data)
+            require_match(view.request, found)
 
     call_key = _call_key(view)
     forgotten = _earlier(call_key) or object_forget(
         kind=kind,
-        object_id=find(),
+        object_id=find().pk,
         dependencies=build_forget_dependencies(),
         actor=view.caller.actor,
         check_object=check,

@@ -219,12 +219,7 @@ class KeyedView(ApiView):
 
     @forgets(NAMESPACE, KEY, ScopeQuery, operation_id="memories_keyed_forget")
     def delete(self, request: Request, namespace: str, key: str) -> Response:
-        return forget_once(
-            self,
-            kind="memory",
-            find=lambda: self.memory(namespace, key).pk,
-            etag=lambda: memory_etag(self.memory(namespace, key)),
-        )
+        return forget_once(self, "memory", lambda: self.memory(namespace, key), memory_etag)
 
 
 class KeyedFilters(django_filters.FilterSet):  # type: ignore[misc]

@@ -214,9 +214,4 @@ class MemoryView(views.ApiView):
 
     @forgets(operation_id="memories_forget")
     def delete(self, request: Request, memory_id: UUID) -> Response:
-        return forget_once(
-            self,
-            kind="memory",
-            find=lambda: self.memory(memory_id).pk,
-            etag=lambda: memory_etag(self.memory(memory_id)),
-        )
+        return forget_once(self, "memory", lambda: self.memory(memory_id), memory_etag)
