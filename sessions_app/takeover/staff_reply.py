@@ -34,7 +34,6 @@ from sessions_app.models.turns import BY_RULE, QUOTES, SENDS_FILE, Outcome, Turn
 from sessions_app.takeover.attachment import (
     MAX_LENGTH,
     Attachment,
-    Refusal,
     ReplyRefusedError,
     attached,
     parts_of,
@@ -113,9 +112,9 @@ def chat_reply(
 def _checked(text: str, *, has_file: bool) -> str:
     """Return the text, "" if it is blank. Raises ReplyRefusedError."""
     if not has_file and not text.strip():
-        raise ReplyRefusedError(Refusal.EMPTY)
+        raise ReplyRefusedError("reply_empty")
     if len(text) > MAX_LENGTH:
-        raise ReplyRefusedError(Refusal.TOO_LONG, most=MAX_LENGTH)
+        raise ReplyRefusedError("reply_too_long", most=MAX_LENGTH)
     return text if text.strip() else ""
 
 
@@ -128,7 +127,7 @@ def _asked_at(chat: Chat, by: OwnNumber, rules: IntakeRules, now: datetime) -> d
     if heard is not None and now - heard <= rules.max_answer_age:
         return heard
     if has_window(by.provider):
-        raise ReplyRefusedError(Refusal.WINDOW_CLOSED)
+        raise ReplyRefusedError("reply_window_closed")
     return now
 
 
@@ -138,7 +137,7 @@ def _quoted(chat: Chat, by: OwnNumber, quote: str) -> str:
         return ""
     message = quotable(chat, by, quote)
     if message is None:
-        raise ReplyRefusedError(Refusal.QUOTE_GONE)
+        raise ReplyRefusedError("reply_quote_gone")
     return str(message.provider_message_id)
 
 
@@ -272,10 +271,10 @@ def sent_before(*, key: UUID, chat: Chat, text: str, sha256: str = "") -> HandRe
     sent_text = sent.reply.content if sent.reply else sent.unstored_reply
     # A text that was erased by now can't be compared.
     if not sent.by_hand or sent.chat_id != chat.pk or (sent_text and sent_text != text):
-        raise ReplyRefusedError(Refusal.KEY_USED)
+        raise ReplyRefusedError("reply_key_used")
     file = attachment_of(sent)
     if bool(sha256) != (SENDS_FILE in sent.context) or (file and file.sha256 != sha256):
-        raise ReplyRefusedError(Refusal.KEY_USED)
+        raise ReplyRefusedError("reply_key_used")
     return HandReply(sent, fresh=False)
 
 

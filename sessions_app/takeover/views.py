@@ -30,7 +30,7 @@ from sessions_app.models.chats import Provider
 from sessions_app.models.trials import TrialMemories, TrialState
 from sessions_app.presentation.links import conversation_address
 from sessions_app.takeover import staff_reply
-from sessions_app.takeover.attachment import Refusal, ReplyRefusedError
+from sessions_app.takeover.attachment import ReplyRefusedError
 from sessions_app.takeover.canned_replies import canned_search
 from sessions_app.takeover.presentation import (
     TEMPLATE_FIELDS,
@@ -177,7 +177,7 @@ def templates(request: HttpRequest, chat_id: UUID) -> HttpResponse:
     name, language = request.GET.get("name", ""), request.GET.get("language", "")
     chosen = template_found(templates_provider(chat), name, language) if name else None
     is_gone = name and chosen is None
-    problem = ReplyRefusedError(Refusal.TEMPLATE_GONE).text if is_gone else ""
+    problem = ReplyRefusedError("template_gone").text if is_gone else ""
     values = [""] * len(chosen.slots) if chosen else []
     return templates_page(request, chat, chosen, values, problem=problem)
 
@@ -273,9 +273,9 @@ def template_posted(
     key = _key_posted(request, "".join([*typed.values(), *(values or [])]))
     if values is not None:
         if approved is None:
-            raise ReplyRefusedError(Refusal.TEMPLATE_GONE)
+            raise ReplyRefusedError("template_gone")
         if approved.lacks:
-            raise ReplyRefusedError(Refusal.TEMPLATE_LACKS, name=approved.lacks)
+            raise ReplyRefusedError("template_lacks", name=approved.lacks)
         slots = approved.slots
     else:
         lines = [line.strip() for line in typed["parameters"].splitlines()]
@@ -293,10 +293,10 @@ def template_posted(
 def _key_posted(request: HttpRequest, typed: str) -> UUID:
     """Return the form's key. Raises ReplyRefusedError, also for what can't be stored."""
     if "\x00" in typed or any("\ud800" <= each <= "\udfff" for each in typed):
-        raise ReplyRefusedError(Refusal.BROKEN_FORM)
+        raise ReplyRefusedError("reply_broken_form")
     key = uuid_or_none(request.POST.get("key"))
     if key is None:
-        raise ReplyRefusedError(Refusal.BROKEN_FORM)
+        raise ReplyRefusedError("reply_broken_form")
     return key
 
 
