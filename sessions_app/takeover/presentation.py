@@ -23,6 +23,7 @@ from memoryproject.foundation.integrations.configured import configured_provider
 from memoryproject.foundation.integrations.whatsapp.base import SendError, WhatsAppProvider
 from memoryproject.foundation.integrations.whatsapp.registry import own_numbers
 from memoryproject.foundation.integrations.whatsapp.templates import HEADER, ApprovedTemplate, Slot
+from memoryproject.foundation.tables import read_table
 from memoryproject.foundation.text.characters import cut_at_word
 from memoryproject.foundation.text.uuids import uuid_or_none
 from sessions_app.conversations.chat_queries import handovers_open, has_window, window_closes
@@ -47,6 +48,7 @@ def default_number() -> staff_reply.OwnNumber:
     return staff_reply.OwnNumber(settings.WHATSAPP_PROVIDER, first)
 
 
+WORDS = read_table(__file__, "words.yaml")
 PAGE = "admin/sessions_app/chat/takeover_page.html"
 TEMPLATES_PAGE = "admin/sessions_app/chat/templates.html"
 RIGHTS = ("sessions_app.view_chat", "sessions_app.view_message", "sessions_app.takeover_chat")
@@ -172,18 +174,6 @@ def panel_page(
     return staff_page(request, PAGE, _("Taking over"), context, of=Chat, status=status)
 
 
-# How a slot of a template is named on the form; %s: its name, or the text of its button.
-_SLOT_NAMES = {
-    "text": "{{%s}}",
-    "image": gettext_lazy("Picture: its address, or the id of an upload"),
-    "video": gettext_lazy("Video: its address, or the id of an upload"),
-    "document": gettext_lazy("Document: its address, or the id of an upload"),
-    "url": gettext_lazy("Button “%s”: the end of its address"),
-    "copy_code": gettext_lazy("Button “%s”: the code to copy"),
-    "quick_reply": gettext_lazy("Button “%s”: what a press sends back (may be empty)"),
-}
-
-
 def templates_provider(chat: Chat) -> WhatsAppProvider:
     """Return the provider by which staff's messages to a chat go out."""
     return configured_providers()[staff_reply.number_of(chat, default_number()).provider]
@@ -233,7 +223,7 @@ def slot_fields(
 
 
 def _slot_name(slot: Slot) -> str:
-    name = str(_SLOT_NAMES[slot.kind])
+    name = str(WORDS["slots"][slot.kind])
     shown = name % slot.name if "%s" in name else name
     is_heading = slot.part == HEADER and slot.kind == "text"
     return _("Heading: %(name)s") % {"name": shown} if is_heading else shown
@@ -309,12 +299,6 @@ TRIES, FACTS = 3, 5
 # One fact too many is better than one too few for who reads them.
 LOWER_BAR = 0.5
 MAX_SHOWN = 300
-REASONS = {
-    "asked": gettext_lazy("The client asked for a person."),
-    "failed": gettext_lazy("The client said three times that the answer was none."),
-    "limit": gettext_lazy("The assistant may not answer this client any more today."),
-    "model": gettext_lazy("The model called for a person."),
-}
 
 
 @dataclass(frozen=True)
@@ -351,7 +335,7 @@ def handover_packet(request: HttpRequest, chat: Chat) -> Packet | None:
         known = list(own.order_by("-created_at").values_list("content", flat=True)[:FACTS])
         withheld = _withheld(chat, [*(question for question, _ in tried), _short(turn.message)])
     return Packet(
-        reason=REASONS.get(turn.context[HANDOVER], ""),
+        reason=WORDS["handovers"].get(turn.context[HANDOVER], ""),
         wanted=_short(turn.message),
         tried=tried,
         known=[cut_at_word(text, MAX_SHOWN) for text in known],
