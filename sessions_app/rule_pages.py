@@ -15,11 +15,7 @@ from django.utils import timezone
 from django.utils.dates import WEEKDAYS as DAY_NAMES
 from django.utils.text import Truncator
 from django.utils.translation import gettext as _, gettext_lazy, ngettext
-from unfold.widgets import (
-    UnfoldAdminCheckboxSelectMultipleWidget,
-    UnfoldAdminTextareaWidget,
-    UnfoldAdminTextInputWidget,
-)
+from unfold import widgets
 
 from memoryproject.foundation.admin_kit.display import shown_link
 from memoryproject.foundation.admin_kit.staff_admin import StaffAdmin
@@ -45,13 +41,13 @@ MAX_LINE = 200
 
 
 def _day(day: int, help_text: Any = "") -> forms.CharField:
-    widget = UnfoldAdminTextInputWidget(attrs={"dir": "auto"})
+    widget = widgets.UnfoldAdminTextInputWidget(attrs={"dir": "auto"})
     options: Any = {"label": DAY_NAMES[day], "help_text": help_text, "widget": widget}
     return forms.CharField(**options, required=False, max_length=200)
 
 
 def _lines(name: str, most: int) -> forms.CharField:
-    widget = UnfoldAdminTextareaWidget(attrs={"dir": "auto", "rows": 5})
+    widget = widgets.UnfoldAdminTextareaWidget(attrs={"dir": "auto", "rows": 5})
     return forms.CharField(**HOURS[name], required=False, max_length=most, widget=widget)
 
 
@@ -223,7 +219,7 @@ class RuleAdmin(StaffAdmin):
 
     def formfield_for_manytomany(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         kwargs["queryset"] = User.objects.filter(is_active=True, is_staff=True).order_by("username")
-        kwargs["widget"] = UnfoldAdminCheckboxSelectMultipleWidget()
+        kwargs["widget"] = widgets.UnfoldAdminCheckboxSelectMultipleWidget()
         return super().formfield_for_manytomany(db_field, request, **kwargs)
 
     def save_model(self, request: HttpRequest, obj: Rule, form: Any, change: bool) -> None:

@@ -9,20 +9,7 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
-from memories_app.memory_documents.document_rows import (
-    BY_NAME,
-    categories_lock,
-    documents_remove_older,
-    event_of,
-    kept_of,
-    key_of,
-    new_row,
-    new_version,
-    newest_versions,
-    row_archive,
-    row_update,
-    rows_in,
-)
+from memories_app.memory_documents import document_rows
 from memories_app.memory_documents.store import (
     PLACES,
     Broken,
@@ -61,12 +48,14 @@ class DatabaseStore(MemoryDocumentStore):
 
     def find(self, wanted: Filter) -> Iterator[Found | Broken]:
         for category in wanted.categories:
-            rows = rows_in(category, archived=wanted.archived).order_by(BY_NAME)
+            rows = document_rows.rows_in(category, archived=wanted.archived).order_by(
+                document_rows.BY_NAME
+            )
             if wanted.since is not None:
                 rows = rows.filter(changed__gte=wanted.since)
             for row in rows.iterator(chunk_size=AT_ONCE):
                 if wanted.fits_name(category, row.name):
-                    yield Found(key_of(row), row)
+                    yield Found(document_rows.key_of(row), row)
 
     def cleanup(
         self,
@@ -78,9 +67,15 @@ class DatabaseStore(MemoryDocumentStore):
     ) -> Removed:
         before = self._now() - older_than
         if dry_run:
-            due = rows_in(category).filter(changed__lt=before).order_by(BY_NAME)
+            due = (
+                document_rows.rows_in(category)
+                .filter(changed__lt=before)
+                .order_by(document_rows.BY_NAME)
+            )
             return Removed(tuple(due.values_list("name", flat=True)))
-        names = documents_remove_older(category=category, before=before, actor=self._actor)
+        names = document_rows.documents_remove_older(
+            category=category, before=before, actor=self._actor
+        )
         return Removed(tuple(names))
 
     def count(self) -> int:
@@ -91,54 +86,54 @@ class DatabaseStore(MemoryDocumentStore):
         with transaction.atomic():
             audit_record("export", self._actor, "memory_documents", documents=self.count())
         for category, archived in PLACES:
-            versions = newest_versions().filter(
+            versions = document_rows.newest_versions().filter(
                 document__category=category, document__archived_at__isnull=not archived
             )
             for version in versions.order_by("document__name").iterator(chunk_size=AT_ONCE):
-                yield kept_of(version)
+                yield document_rows.kept_of(version)
 
     @contextmanager
     def _writing(self, *categories: str) -> Iterator[None]:
         with transaction.atomic():
-            categories_lock(categories)
+            document_rows.categories_lock(categories)
             yield
 
     def _names_like(self, key: Key) -> Iterable[str]:
-        rows = rows_in(key.category, archived=key.archived)
+        rows = document_rows.rows_in(key.category, archived=key.archived)
         named = rows.filter(Q(identifier=key.name) | Q(name=key.name))
         return named.values_list("name", flat=True)
 
     def _archived_like(self, category: str, name: str) -> Iterable[str]:
-        rows = rows_in(category, archived=True).filter(name__startswith=name)
+        rows = document_rows.rows_in(category, archived=True).filter(name__startswith=name)
         return rows.values_list("name", flat=True)
 
     def _read(self, key: Key) -> Kept:
         # One query for both: the document may be saved or removed at the same time.
-        version = newest_versions().filter(document__in=_rows_at(key)).first()
+        version = document_rows.newest_versions().filter(document__in=_rows_at(key)).first()
         if version is None:
             raise key.not_found()
-        return kept_of(version)
+        return document_rows.kept_of(version)
 
     def _write(self, document: Kept, *, is_new: bool, now: datetime, action: str = "save") -> None:
         envelope = document.envelope
         if is_new:
-            row = new_row(document, now=now)
+            row = document_rows.new_row(document, now=now)
             row.save(force_insert=True)
-            new_version(row, envelope, actor=self._actor, now=now).save()
+            document_rows.new_version(row, envelope, actor=self._actor, now=now).save()
         else:
             row = _rows_at(document.key).get()
-            row_update(row, envelope, actor=self._actor, now=now)
+            document_rows.row_update(row, envelope, actor=self._actor, now=now)
         self._record(action, row, sha256=envelope.sha256, version=row.version)
 
     def _archive(self, key: Key) -> Key:
         row = _rows_at(key).get()
-        row_archive(row, now=self._now())
+        document_rows.row_archive(row, now=self._now())
         self._record("archive", row)
-        return key_of(row)
+        return document_rows.key_of(row)
 
     def _record(self, action: str, row: MemoryDocument, **details: Any) -> None:
-        audit_record_many(events=[event_of(action, row, self._actor, **details)])
+        audit_record_many(events=[document_rows.event_of(action, row, self._actor, **details)])
 
 
 def _rows_at(key: Key) -> Any:
-    return rows_in(key.category, archived=key.archived).filter(name=key.name)
+    return document_rows.rows_in(key.category, archived=key.archived).filter(name=key.name)

@@ -20,18 +20,14 @@ from rest_framework.exceptions import APIException, ErrorDetail, NotFound, Valid
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from memories_app.memory_document_format import strict_json
 from memories_app.memory_document_format.envelope import content_read, read_duration
 from memories_app.memory_document_format.names import CATEGORIES, Pattern
-from memories_app.memory_document_format.strict_json import (
-    MemoryDocumentInvalidError,
-    MemoryDocumentNameError,
-    MemoryDocumentNotFoundError,
-)
 from memories_app.memory_documents.database_store import DatabaseStore
 from memories_app.memory_documents.store import CREATED, Kept, Key
 from memories_app.models import MemoryDocument
 from memoryproject.foundation.process.narrowing import instance
-from memoryproject.foundation.rest_kit import fields, views
+from memoryproject.foundation.rest_kit import fields, serializers as kit, views
 from memoryproject.foundation.rest_kit.bodies import RawJson
 from memoryproject.foundation.rest_kit.errors import MemoryDisabled, not_found, refuse
 from memoryproject.foundation.rest_kit.idempotency import idempotent
@@ -46,22 +42,13 @@ from memoryproject.foundation.rest_kit.operations import (
     only_new,
     path_parameter,
 )
-from memoryproject.foundation.rest_kit.serializers import (
-    Choice,
-    ChoiceFilter,
-    Moment,
-    Nothing,
-    Strict,
-    Text,
-    TruthFilter,
-)
 
 # The limit for clients; longer input is accepted if it is a valid time.
 AGE = r"^([0-9]{1,9}s|[0-9]{1,7}m|[0-9]{1,5}h|[0-9]{1,4}d|[0-9]{1,3}w)$"
 
 
 @extend_schema_field({"type": "string", "pattern": AGE})
-class Duration(Text):
+class Duration(kit.Text):
     """Parse 7d, 24h, 2w or 30m to a timedelta."""
 
     def to_internal_value(self, data: Any) -> Any:
@@ -79,8 +66,8 @@ class MemoryDocumentEntrySerializer(serializers.Serializer[MemoryDocument]):
     identifier = serializers.CharField()
     name = serializers.CharField()
     summary = serializers.CharField()
-    created = Moment()
-    changed = Moment()
+    created = kit.Moment()
+    changed = kit.Moment()
     status = serializers.CharField()
     session_id = serializers.CharField()
     archived = serializers.SerializerMethodField()
@@ -105,8 +92,8 @@ class ArchivedDocumentSerializer(serializers.Serializer[Any]):
     archived = serializers.BooleanField()
 
 
-class CleanupSerializer(Strict):
-    category = Choice(CATEGORIES)
+class CleanupSerializer(kit.Strict):
+    category = kit.Choice(CATEGORIES)
     older_than = Duration()
 
 
@@ -123,7 +110,7 @@ def moment_or_age(text: str) -> datetime:
     try:
         return timezone.now() - read_duration(text)
     except ValueError:
-        field = Moment()
+        field = kit.Moment()
         field.field_name = "since"
         try:
             found: datetime = field.run_validation(text)
@@ -162,13 +149,13 @@ class PatternFilter(django_filters.Filter):  # type: ignore[misc]
 
 
 class DocumentFilters(django_filters.FilterSet):  # type: ignore[misc]
-    category = ChoiceFilter(
+    category = kit.ChoiceFilter(
         choices=[(each, each) for each in CATEGORIES], help_text=", ".join(CATEGORIES)
     )
     pattern = PatternFilter(parse=Pattern, method="fitting")
     since = SinceFilter(parse=moment_or_age, strip=False, field_name="changed", lookup_expr="gte")
     session_id = django_filters.CharFilter()
-    archived = TruthFilter(method="in_archive")
+    archived = kit.TruthFilter(method="in_archive")
 
     def fitting(
         self, rows: QuerySet[MemoryDocument], _: str, value: Pattern
@@ -210,7 +197,7 @@ def location(*statuses: int) -> OpenApiParameter:
 def invalid_document(error: Exception) -> APIException:
     """List every problem with its place in the content, such as decisions.2."""
     errors: dict[str, list[ErrorDetail]] = {}
-    for problem in instance(error, MemoryDocumentInvalidError).problems[:MAX_REPORTED]:
+    for problem in instance(error, strict_json.MemoryDocumentInvalidError).problems[:MAX_REPORTED]:
         place = problem.path.removeprefix("content").removeprefix(".")
         attr = _INDEX.sub(r".\1", place).lstrip(".") or "content"
         errors.setdefault(attr, []).append(ErrorDetail(f"It {problem.detail}.", "invalid"))
@@ -226,9 +213,9 @@ class DocumentsApi(views.ApiView):
 
     bound_tokens = False
     raises = {
-        MemoryDocumentNotFoundError: not_found,
-        MemoryDocumentInvalidError: invalid_document,
-        MemoryDocumentNameError: invalid_name,
+        strict_json.MemoryDocumentNotFoundError: not_found,
+        strict_json.MemoryDocumentInvalidError: invalid_document,
+        strict_json.MemoryDocumentNameError: invalid_name,
     }
 
     def store(self) -> DatabaseStore:
@@ -350,7 +337,7 @@ class DocumentArchiveView(DocumentsApi):
     @idempotent(atomic=True)
     def post(self, request: Request, category: str, identifier: str) -> Response:
         """Never overwrite archived documents: a name that is taken there gets a number."""
-        self.body(Nothing)
+        self.body(kit.Nothing)
         key = self.store().archive(category=self.category(category), identifier=identifier)
         return Response(ArchivedDocumentSerializer(key).data)
 

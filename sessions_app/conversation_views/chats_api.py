@@ -14,19 +14,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
-from memoryproject.foundation.rest_kit import operations, views
+from memoryproject.foundation.rest_kit import operations, serializers as kit, views
 from memoryproject.foundation.rest_kit.authentication import require_reading
 from memoryproject.foundation.rest_kit.errors import refuse
 from memoryproject.foundation.rest_kit.idempotency import idempotent
-from memoryproject.foundation.rest_kit.serializers import (
-    Choice,
-    Items,
-    Moment,
-    StoredMoment,
-    Strict,
-    Text,
-    Truth,
-)
 from memoryproject.foundation.text.uuids import iso_utc
 from sessions_app.conversations.phrases import languages
 from sessions_app.forgetting.presentation import FORGETTING, forget_once, forgets
@@ -48,7 +39,7 @@ class ChatSerializer(serializers.Serializer[Any]):
     language = serializers.CharField()
     fixed_language = serializers.CharField()
     memory_enabled = serializers.BooleanField(allow_null=True)
-    created_at = Moment()
+    created_at = kit.Moment()
     name = serializers.CharField(source="staff_name")
     labels = serializers.SerializerMethodField()
     assignee = serializers.CharField(
@@ -68,7 +59,7 @@ class ChatSerializer(serializers.Serializer[Any]):
         pause = getattr(chat, "pause", None)
         return pause is not None and pause.holds(timezone.now())
 
-    @extend_schema_field(Moment(allow_null=True))
+    @extend_schema_field(kit.Moment(allow_null=True))
     def get_paused_until(self, chat: Chat) -> str | None:
         until = chat.pause.until if self.get_paused(chat) else None
         return iso_utc(until) if until else None
@@ -78,14 +69,14 @@ class ChatSerializer(serializers.Serializer[Any]):
         return sorted({link.address for link in chat.addresses.all() if link.left_at is None})
 
 
-class ChangeChatSerializer(Strict):
-    name = Text(source="staff_name", allow_blank=True, max_length=255)
-    language = Choice(sorted(languages()), source="fixed_language", allow_blank=True)
-    memory_enabled = Truth(allow_null=True)
-    labels = Items(child=Text(max_length=40, trim_whitespace=True), max_length=50)
-    assignee = Text(allow_null=True, max_length=150)
-    paused = Truth()
-    paused_until = StoredMoment(allow_null=True)
+class ChangeChatSerializer(kit.Strict):
+    name = kit.Text(source="staff_name", allow_blank=True, max_length=255)
+    language = kit.Choice(sorted(languages()), source="fixed_language", allow_blank=True)
+    memory_enabled = kit.Truth(allow_null=True)
+    labels = kit.Items(child=kit.Text(max_length=40, trim_whitespace=True), max_length=50)
+    assignee = kit.Text(allow_null=True, max_length=150)
+    paused = kit.Truth()
+    paused_until = kit.StoredMoment(allow_null=True)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         until = attrs.get("paused_until")

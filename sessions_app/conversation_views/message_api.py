@@ -13,6 +13,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from memoryproject.foundation.rest_kit import serializers as kit
 from memoryproject.foundation.rest_kit.authentication import Caller
 from memoryproject.foundation.rest_kit.errors import conflict, invalid, not_found, unavailable
 from memoryproject.foundation.rest_kit.idempotency import idempotent
@@ -21,14 +22,6 @@ from memoryproject.foundation.rest_kit.operations import (
     conflicting,
     described,
     versioned,
-)
-from memoryproject.foundation.rest_kit.serializers import (
-    Choice,
-    Moment,
-    Number,
-    Strict,
-    Text,
-    Whole,
 )
 from memoryproject.foundation.rest_kit.views import ApiView, ListView, etag_of_document, etagged
 from memoryproject.foundation.rest_kit.where import Condition, where
@@ -258,18 +251,18 @@ MAX_QUERY_LENGTH = 8_192
 DEFAULT_LIMIT, MAX_LIMIT = 20, 100
 
 
-class SearchSerializer(Strict):
-    query = Text(max_length=MAX_QUERY_LENGTH)
-    by = Choice(WAYS, default=BOTH)
+class SearchSerializer(kit.Strict):
+    query = kit.Text(max_length=MAX_QUERY_LENGTH)
+    by = kit.Choice(WAYS, default=BOTH)
     whatsapp_chat = WhatsAppChat(required=False)
     session_id = serializers.UUIDField(required=False)
-    role = Choice(Role.choices, required=False)
-    since = Moment(required=False)
-    until = Moment(required=False)
+    role = kit.Choice(Role.choices, required=False)
+    since = kit.Moment(required=False)
+    until = kit.Moment(required=False)
     where = Condition()
-    min_similarity = Number(default=NEAREST_SIMILARITY, min_value=0, max_value=1)
-    limit = Whole(default=DEFAULT_LIMIT, min_value=1, max_value=MAX_LIMIT)
-    offset = Whole(default=0, min_value=0)
+    min_similarity = kit.Number(default=NEAREST_SIMILARITY, min_value=0, max_value=1)
+    limit = kit.Whole(default=DEFAULT_LIMIT, min_value=1, max_value=MAX_LIMIT)
+    offset = kit.Whole(default=0, min_value=0)
 
 
 class FoundMessageSerializer(MessageSerializer):

@@ -18,12 +18,8 @@ from memoryproject.foundation.rest_kit.errors import MemoryDisabled, conflict, n
 from memoryproject.foundation.rest_kit.idempotency import idempotent
 from memoryproject.foundation.rest_kit.serializers import Moment, Nothing
 from memoryproject.foundation.rest_kit.views import ApiView, ListView, etagged
+from sessions_app.conversations import session_lifecycle
 from sessions_app.conversations.message_store import ConversationNotFoundError
-from sessions_app.conversations.session_lifecycle import (
-    session_end,
-    session_start,
-    sessions_in_chats,
-)
 from sessions_app.forgetting.presentation import FORGETTING, forget_once, forgets
 from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.inbound.facade import IntakeRules, MemoryDisabledError, session_open_in
@@ -56,8 +52,8 @@ def session_reset(
             raise SessionEndedError(session)
         if not rules.remember(session.chat):
             raise MemoryDisabledError
-        session_end(session=session, at=now, actor=actor)
-        return session_start(chat=session.chat, now=now, actor=actor)
+        session_lifecycle.session_end(session=session, at=now, actor=actor)
+        return session_lifecycle.session_start(chat=session.chat, now=now, actor=actor)
 
 
 def session_expire(*, session_id: UUID, now: datetime, actor: Actor) -> ChatSession:
@@ -68,7 +64,7 @@ def session_expire(*, session_id: UUID, now: datetime, actor: Actor) -> ChatSess
     with transaction.atomic():
         session = _session_locked(session_id)
         if session.status == SessionStatus.ACTIVE:
-            session_end(session=session, at=now, actor=actor)
+            session_lifecycle.session_end(session=session, at=now, actor=actor)
         return session
 
 
@@ -107,7 +103,7 @@ class SessionsView(ListView):
     # A token that is bound to one chat needs to name none.
     needs_body = False
     raises = REFUSALS
-    queryset = sessions_in_chats()
+    queryset = session_lifecycle.sessions_in_chats()
     serializer_class = SessionSerializer
     repeatable = frozenset({"status"})
     filterset_class = access.SessionFilters

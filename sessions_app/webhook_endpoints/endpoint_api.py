@@ -15,19 +15,10 @@ from rest_framework.reverse import reverse
 from memoryproject.foundation.errors.stored_errors import translate_error
 from memoryproject.foundation.outgoing_webhooks import endpoints
 from memoryproject.foundation.outgoing_webhooks.models import EVENT_TYPES, WebhookEndpoint
-from memoryproject.foundation.rest_kit import fields, operations, views
+from memoryproject.foundation.rest_kit import fields, operations, serializers as kit, views
 from memoryproject.foundation.rest_kit.authentication import Caller, require_reading
 from memoryproject.foundation.rest_kit.errors import not_found, refuse
 from memoryproject.foundation.rest_kit.idempotency import idempotent
-from memoryproject.foundation.rest_kit.serializers import (
-    Choice,
-    Items,
-    Moment,
-    Strict,
-    Text,
-    Truth,
-    Whole,
-)
 from sessions_app.models import Chat
 from sessions_app.presentation.access import chat_in_reach
 from sessions_app.presentation.serializers import WhatsAppChat
@@ -35,18 +26,20 @@ from sessions_app.webhook_endpoints.dependencies import build_address_rules
 from sessions_app.webhook_endpoints.endpoint_form import hook_chats
 
 
-class EndpointBody(Strict):
-    name = Text(max_length=endpoints.MAX_NAME_LENGTH)
-    url = Text(max_length=2000)
-    event_types = Items(
-        child=Choice(list(EVENT_TYPES)), required=False, max_length=len(EVENT_TYPES)
+class EndpointBody(kit.Strict):
+    name = kit.Text(max_length=endpoints.MAX_NAME_LENGTH)
+    url = kit.Text(max_length=2000)
+    event_types = kit.Items(
+        child=kit.Choice(list(EVENT_TYPES)), required=False, max_length=len(EVENT_TYPES)
     )
-    whatsapp_chats = Items(child=WhatsAppChat(), required=False, allow_null=True, max_length=1000)
-    enabled = Truth(required=False)
+    whatsapp_chats = kit.Items(
+        child=WhatsAppChat(), required=False, allow_null=True, max_length=1000
+    )
+    enabled = kit.Truth(required=False)
 
 
-class RotateBody(Strict):
-    keep_hours = Whole(default=24, min_value=0, max_value=24 * 365)
+class RotateBody(kit.Strict):
+    keep_hours = kit.Whole(default=24, min_value=0, max_value=24 * 365)
 
 
 class EndpointSerializer(serializers.Serializer[Any]):
@@ -58,10 +51,10 @@ class EndpointSerializer(serializers.Serializer[Any]):
     enabled = serializers.BooleanField()
     state = serializers.CharField(read_only=True)
     error = serializers.SerializerMethodField()
-    created_at = Moment()
-    last_success_at = Moment(allow_null=True)
-    last_failure_at = Moment(allow_null=True)
-    old_secret_until = Moment(allow_null=True)
+    created_at = kit.Moment()
+    last_success_at = kit.Moment(allow_null=True)
+    last_failure_at = kit.Moment(allow_null=True)
+    old_secret_until = kit.Moment(allow_null=True)
 
     def get_whatsapp_chats(self, endpoint: WebhookEndpoint) -> list[str] | None:
         if endpoint.chat_ids is None:

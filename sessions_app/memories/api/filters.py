@@ -14,14 +14,9 @@ from rest_framework.exceptions import ValidationError
 from memories_app.models import Memory, MemoryStatus, Visibility
 from memories_app.store.keyed import within_namespace
 from memories_app.visibility import is_current
+from memoryproject.foundation.rest_kit import serializers as kit
 from memoryproject.foundation.rest_kit.authentication import Caller
 from memoryproject.foundation.rest_kit.bodies import read_json
-from memoryproject.foundation.rest_kit.serializers import (
-    ChoiceFilter,
-    ChoicesFilter,
-    MomentFilter,
-    TruthFilter,
-)
 from memoryproject.foundation.rest_kit.where import (
     ID,
     MOMENT,
@@ -112,14 +107,16 @@ class MemoryFilters(django_filters.FilterSet):  # type: ignore[misc]
     type = TextsFilter(lookup_expr="in")
     category = django_filters.CharFilter()
     tags = TextsFilter(lookup_expr="contains")
-    visibility = ChoiceFilter(choices=Visibility.choices, help_text=", ".join(Visibility.values))
+    visibility = kit.ChoiceFilter(
+        choices=Visibility.choices, help_text=", ".join(Visibility.values)
+    )
     whatsapp_chat = WhatsAppChatFilter(field_name="chat_id")
     source = django_filters.CharFilter()
-    status = ChoicesFilter(choices=MemoryStatus.choices)
+    status = kit.ChoicesFilter(choices=MemoryStatus.choices)
     metadata = MetadataFilter(lookup_expr="contains")
-    pinned = TruthFilter()
-    keyed = TruthFilter(field_name="key", lookup_expr="isnull", exclude=True)
-    since = MomentFilter(field_name="created_at", lookup_expr="gte")
+    pinned = kit.TruthFilter()
+    keyed = kit.TruthFilter(field_name="key", lookup_expr="isnull", exclude=True)
+    since = kit.MomentFilter(field_name="created_at", lookup_expr="gte")
     text = django_filters.CharFilter(method="with_words")
 
     def with_words(self, rows: QuerySet[Memory], _: str, value: str) -> QuerySet[Memory]:

@@ -24,15 +24,7 @@ from sessions_app.hours import (
     span_of,
     spans_in,
 )
-from sessions_app.memories.tables.columns import (
-    Columns,
-    Entry,
-    Row,
-    RowProblemError,
-    entry_refused,
-    is_hebrew,
-    with_note,
-)
+from sessions_app.memories.tables import columns as table
 
 ENGLISH, HEBREW = WORDS["days"]["en"], WORDS["days"]["he"]
 ENGLISH_MONTHS, HEBREW_MONTHS = WORDS["months"]["en"], WORDS["months"]["he"]
@@ -53,7 +45,7 @@ class _Day:
     problem: str = ""
 
 
-def hours_entries(columns: Columns, *, now: datetime) -> Iterator[Entry]:
+def hours_entries(columns: table.Columns, *, now: datetime) -> Iterator[table.Entry]:
     """Yield the sentences, in the order of the rows; those of several rows once.
 
     now: with the business's time zone. Exceptions end after their day.
@@ -62,13 +54,13 @@ def hours_entries(columns: Columns, *, now: datetime) -> Iterator[Entry]:
     for row in columns.rows:
         try:
             _add_row(found, columns, row, now.date())
-        except RowProblemError as problem:
-            yield entry_refused(row, problem)
+        except table.RowProblemError as problem:
+            yield table.entry_refused(row, problem)
     for when, day in found.items():
         yield _entry(when, day, present(now.tzinfo))
 
 
-def _add_row(found: dict[When, _Day], columns: Columns, row: Row, today: date) -> None:
+def _add_row(found: dict[When, _Day], columns: table.Columns, row: table.Row, today: date) -> None:
     whens = _whens(columns, row, today)
     spans, closed, note = _spans(columns, row)
     for when in whens:
@@ -81,31 +73,33 @@ def _add_row(found: dict[When, _Day], columns: Columns, row: Row, today: date) -
         day.spans += spans
         day.closed |= closed
         day.notes += [note] if note and note not in day.notes else []
-        day.hebrew |= is_hebrew(*columns.headers, *row.cells)
+        day.hebrew |= table.is_hebrew(*columns.headers, *row.cells)
 
 
-def _whens(columns: Columns, row: Row, today: date) -> list[When]:
+def _whens(columns: table.Columns, row: table.Row, today: date) -> list[When]:
     """Return the weekdays or the date of a row."""
     named, dated = columns.cell(row, "day"), columns.cell(row, "date")
     column = "date" if dated else "day"
     on = date_in(dated or named)
     if on is not None:
         if on < today:
-            raise RowProblemError(_("This day is over."))
+            raise table.RowProblemError(_("This day is over."))
         return [on]
     weekdays = None if dated else days_in(named)
     if weekdays is None:
         if not dated and not named:
-            raise RowProblemError(_("It names no day."))
+            raise table.RowProblemError(_("It names no day."))
         text = _(
             "Column “%(column)s”: “%(cell)s” is no weekday and no date. Write Sunday, Sun–Thu, or "
             "24/12/2026."
         )
-        raise RowProblemError(text % {"column": columns.called(column), "cell": dated or named})
+        raise table.RowProblemError(
+            text % {"column": columns.called(column), "cell": dated or named}
+        )
     return list(weekdays)
 
 
-def _spans(columns: Columns, row: Row) -> tuple[list[Span], bool, str]:
+def _spans(columns: table.Columns, row: table.Row) -> tuple[list[Span], bool, str]:
     """Return the times of a row, whether it says "closed", and its note."""
     cells = {name: columns.cell(row, name) for name in ("opens", "closes", "hours")}
     note = columns.cell(row, "note")
@@ -113,14 +107,14 @@ def _spans(columns: Columns, row: Row) -> tuple[list[Span], bool, str]:
     words = {fold(text) for text in given.values()}
     if words & CLOSED:
         if words - CLOSED:
-            raise RowProblemError(_("It is said to be closed and open."))
+            raise table.RowProblemError(_("It is said to be closed and open."))
         return [], True, note
     if words and words <= ROUND_THE_CLOCK:
         return [Span(0, MIDNIGHT)], False, note
     if not given:
         if fold(note) in CLOSED:
             return [], True, ""
-        raise RowProblemError(_("It has neither times nor “closed”."))
+        raise table.RowProblemError(_("It has neither times nor “closed”."))
     if "hours" in given:
         spans = spans_in(given["hours"])
         if spans is None or len(given) > 1:
@@ -129,21 +123,21 @@ def _spans(columns: Columns, row: Row) -> tuple[list[Span], bool, str]:
     for name in ("opens", "closes"):
         if name not in given:
             text = _("Column “%(column)s” is empty.") % {"column": columns.called(name)}
-            raise RowProblemError(text)
+            raise table.RowProblemError(text)
         if minutes_in(given[name]) is None:
             raise _not_times(columns, name, given[name])
     span = span_of(given["opens"], given["closes"])
     if span is None:
-        raise RowProblemError(_("It opens and closes at the same time."))
+        raise table.RowProblemError(_("It opens and closes at the same time."))
     return [span], False, note
 
 
-def _not_times(columns: Columns, name: str, cell: str) -> RowProblemError:
+def _not_times(columns: table.Columns, name: str, cell: str) -> table.RowProblemError:
     text = _("Column “%(column)s”: “%(cell)s” is no time. Write 8:00, 20:30, or “closed”.")
-    return RowProblemError(text % {"column": columns.called(name), "cell": cell})
+    return table.RowProblemError(text % {"column": columns.called(name), "cell": cell})
 
 
-def _entry(when: When, day: _Day, zone: tzinfo) -> Entry:
+def _entry(when: When, day: _Day, zone: tzinfo) -> table.Entry:
     ends = None
     # A business may tell them in both languages: neither table replaces the other.
     language = "Hebrew" if day.hebrew else "English"
@@ -152,8 +146,8 @@ def _entry(when: When, day: _Day, zone: tzinfo) -> Entry:
         subject = f"opening hours {when.isoformat()} {language}"
     else:
         subject = f"opening hours {ENGLISH[when]} {language}"
-    text = with_note(_sentence(when, day), "; ".join(day.notes))
-    return Entry(tuple(day.rows), text, subject, ends, day.problem)
+    text = table.with_note(_sentence(when, day), "; ".join(day.notes))
+    return table.Entry(tuple(day.rows), text, subject, ends, day.problem)
 
 
 def _sentence(when: When, day: _Day) -> str:
