@@ -188,12 +188,6 @@ class ChatAdmin(AccessActions, ForgetAction, ConversationAdmin):
             for name, (_action, _name, description) in self.get_actions(request).items()
         ]
 
-    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        """Show the memory in words to users who may not switch it."""
-        if self.has_change_permission(request, obj):
-            return self.fields
-        return ["memory" if name == "memory_enabled" else name for name in self.fields]
-
     def get_object(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
         """Return the chat with its reader, whose rights decide which pages are linked."""
         chat: Any = super().get_object(request, *args, **kwargs)
