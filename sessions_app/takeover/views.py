@@ -2,12 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import asdict
-from typing import Any, cast
+from typing import Any
 from uuid import UUID, uuid4
 
 from django import forms
 from django.contrib import messages
-from django.contrib.auth.models import User
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
@@ -44,8 +43,8 @@ from sessions_app.takeover.presentation import (
     writer_of,
 )
 from sessions_app.takeover.send_template import chat_template, takes_templates, template_found
-from sessions_app.trials.dependencies import OFFLINE, enqueue_trial, trial_models
-from sessions_app.trials.run_trial import TrialRefusedError, TrialWanted, trial_start
+from sessions_app.trials.dependencies import OFFLINE, trial_ask, trial_models
+from sessions_app.trials.run_trial import TrialRefusedError, TrialWanted
 from sessions_app.turns.dependencies import max_answer_age
 from sessions_app.turns.facade import answer_soon, chat_pause, chat_resume
 
@@ -157,16 +156,8 @@ def _draft_start(request: HttpRequest, question: Turn | None) -> AnswerTrial:
         raise TrialRefusedError("trial_no_question")
     made = question.trials.filter(memories=TrialMemories.DRAFT, state=TrialState.WAITING).first()
     models = trial_models() or [OFFLINE]
-    return made or trial_start(
-        turn_id=question.pk,
-        trial_id=uuid4(),
-        wanted=TrialWanted(models[0], memories=TrialMemories.DRAFT),
-        user=cast("User", request.user),
-        actor=staff_actor(request),
-        models=models,
-        enqueue=enqueue_trial,
-        now=timezone.now(),
-    )
+    wanted = TrialWanted(models[0], memories=TrialMemories.DRAFT)
+    return made or trial_ask(request, question, wanted, trial_id=uuid4(), models=models)
 
 
 def templates(request: HttpRequest, chat_id: UUID) -> HttpResponse:

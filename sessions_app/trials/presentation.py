@@ -3,29 +3,27 @@
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
 from django.contrib import messages
-from django.contrib.auth.models import User
 from django.core.exceptions import BadRequest
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.translation import gettext as _, ngettext
 
 from memories_app.facts.text_diff import SAME, Piece, word_diff
 from memoryproject.foundation.admin_kit.display import small_cost_shown
 from memoryproject.foundation.admin_kit.staff_pages import is_live, rights_required, staff_page
-from memoryproject.foundation.audit.audit_events import staff_actor, staff_read_record
+from memoryproject.foundation.audit.audit_events import staff_read_record
 from memoryproject.foundation.errors.stored_errors import translate_error
 from sessions_app.limits.dependencies import build_usage_limits, is_owners
 from sessions_app.models import AnswerTrial, Turn, TurnReplay
 from sessions_app.models.trials import TrialMemories, TrialPrompt, TrialState
 from sessions_app.trials import given_texts, run_trial
-from sessions_app.trials.dependencies import enqueue_trial, trial_models
+from sessions_app.trials.dependencies import trial_ask, trial_models
 from sessions_app.turns.facade import pictures_gone, pictures_named
 from sessions_app.turns.presentation import (
     RecalledRow,
@@ -64,16 +62,7 @@ def _start(request: HttpRequest, turn: Turn) -> HttpResponse:
         # Else a posted id would show a memory that the form didn't offer.
         wanted = with_recalled_only(wanted, turn)
     try:
-        run_trial.trial_start(
-            turn_id=turn.pk,
-            trial_id=trial_id,
-            wanted=wanted,
-            user=cast("User", request.user),
-            actor=staff_actor(request),
-            models=trial_models(),
-            enqueue=enqueue_trial,
-            now=timezone.now(),
-        )
+        trial_ask(request, turn, wanted, trial_id=trial_id)
     except given_texts.TrialBusyError as busy:
         messages.warning(request, translate_error(busy.args[0]))
     except given_texts.TrialRefusedError as refused:
