@@ -18,7 +18,11 @@ from django.utils.translation import gettext as _, gettext_lazy, ngettext
 from memoryproject.foundation.admin_kit.display import column, moment_shown, shown_link, shown_mark
 from memoryproject.foundation.admin_kit.list_csv import PARAMETER as CSV
 from memoryproject.foundation.admin_kit.list_filters import choice_filter
-from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin, StaffTabularInline
+from memoryproject.foundation.admin_kit.staff_admin import (
+    ReadOnlyAdmin,
+    StaffTabularInline,
+    sections,
+)
 from memoryproject.foundation.admin_kit.staff_pages import OwnPage, is_live, rights_required
 from memoryproject.foundation.audit.audit_events import staff_edit_record
 from memoryproject.foundation.errors.stored_errors import translate_error
@@ -138,21 +142,13 @@ class ChatAdmin(AccessActions, ForgetAction, ConversationAdmin):
         "addresses__address",
     )
     inlines: ClassVar = [AddressInline]
-    fieldsets = (
-        (None, {"fields": ("memory_enabled", "owner_pause_minutes", "links")}),
-        (
-            gettext_lazy("Who it is"),
-            {"fields": ("client_name", "staff_name", "client_phone", "kind", "language")},
-        ),
+    fieldsets = sections(
+        (None, "memory_enabled owner_pause_minutes links"),
+        (gettext_lazy("Who it is"), "client_name staff_name client_phone kind language"),
         (
             gettext_lazy("Technical details"),
-            {
-                "classes": ["collapse"],
-                "fields": (
-                    *("whatsapp_chat", "provider", "number_id"),
-                    *("created_at", "updated_at", "id"),
-                ),
-            },
+            "whatsapp_chat provider number_id created_at updated_at id",
+            {"classes": ["collapse"]},
         ),
     )
 
