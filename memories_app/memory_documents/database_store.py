@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from django.db import transaction
@@ -20,7 +20,6 @@ from memories_app.memory_documents.store import (
     MemoryDocumentStore,
     Progress,
     Removed,
-    no_progress,
 )
 from memories_app.models import MemoryDocument
 from memoryproject.foundation.audit.audit_events import Actor, audit_record, audit_record_many
@@ -57,15 +56,9 @@ class DatabaseStore(MemoryDocumentStore):
                 if wanted.fits_name(category, row.name):
                     yield Found(document_rows.key_of(row), row)
 
-    def cleanup(
-        self,
-        *,
-        category: str,
-        older_than: timedelta,
-        dry_run: bool = False,
-        progress: Progress = no_progress,
+    def _cleanup(
+        self, category: str, before: datetime, *, dry_run: bool, progress: Progress
     ) -> Removed:
-        before = self._now() - older_than
         if dry_run:
             due = (
                 document_rows.rows_in(category)

@@ -191,7 +191,6 @@ class MemoryDocumentStore(ABC):
     def find(self, wanted: Filter) -> Iterator[Found | Broken]:
         """Yield documents by category, then by name. Only a few are in memory at once."""
 
-    @abstractmethod
     def cleanup(
         self,
         *,
@@ -201,6 +200,8 @@ class MemoryDocumentStore(ABC):
         progress: Progress = no_progress,
     ) -> Removed:
         """Remove documents that were last saved longer ago; never archived ones."""
+        before = self._now() - older_than
+        return self._cleanup(category, before, dry_run=dry_run, progress=progress)
 
     @abstractmethod
     def count(self) -> int:
@@ -266,6 +267,12 @@ class MemoryDocumentStore(ABC):
             return self._read(key)
         except strict_json.MemoryDocumentNotFoundError:
             return None
+
+    @abstractmethod
+    def _cleanup(
+        self, category: str, before: datetime, *, dry_run: bool, progress: Progress
+    ) -> Removed:
+        """Do ``cleanup`` of documents that were last saved before this time."""
 
     @abstractmethod
     def _writing(self, *categories: str) -> AbstractContextManager[None]:

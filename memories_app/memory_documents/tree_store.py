@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
 from pathlib import Path
 
 from memories_app.memory_document_format.names import CONTEXT, numbered
@@ -18,7 +18,6 @@ from memories_app.memory_documents.store import (
     MemoryDocumentStore,
     Progress,
     Removed,
-    no_progress,
 )
 from memories_app.memory_documents.tree_files import LOCK_SECONDS, Folders, kept_read
 from memoryproject.foundation.process.narrowing import present
@@ -45,15 +44,9 @@ class TreeStore(MemoryDocumentStore):
                 elif wanted.since is None or one.envelope.changed >= wanted.since:
                     yield Found(one.key, one.envelope)
 
-    def cleanup(
-        self,
-        *,
-        category: str,
-        older_than: timedelta,
-        dry_run: bool = False,
-        progress: Progress = no_progress,
+    def _cleanup(
+        self, category: str, before: datetime, *, dry_run: bool, progress: Progress
     ) -> Removed:
-        before = self._now() - older_than
         removed, broken = [], []
         names = self._names(category)
         for done, name in enumerate(names, start=1):
