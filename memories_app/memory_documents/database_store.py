@@ -9,25 +9,14 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
-from memories_app.memory_documents import document_rows
-from memories_app.memory_documents.store import (
-    PLACES,
-    Broken,
-    Filter,
-    Found,
-    Kept,
-    Key,
-    MemoryDocumentStore,
-    Progress,
-    Removed,
-)
+from memories_app.memory_documents import document_rows, store as documents
 from memories_app.models import MemoryDocument
 from memoryproject.foundation.audit.audit_events import Actor, audit_record, audit_record_many
 
 AT_ONCE = 100
 
 
-class DatabaseStore(MemoryDocumentStore):
+class DatabaseStore(documents.MemoryDocumentStore):
     """See MemoryDocumentStore. ``actor`` is recorded in the audit log."""
 
     def __init__(self, *, actor: Actor, now: Callable[[], datetime] = timezone.now) -> None:
@@ -45,7 +34,7 @@ class DatabaseStore(MemoryDocumentStore):
             raise key.not_found()
         return row
 
-    def find(self, wanted: Filter) -> Iterator[Found | Broken]:
+    def find(self, wanted: documents.Filter) -> Iterator[documents.Found | documents.Broken]:
         for category in wanted.categories:
             rows = document_rows.rows_in(category, archived=wanted.archived).order_by(
                 document_rows.BY_NAME
@@ -54,31 +43,31 @@ class DatabaseStore(MemoryDocumentStore):
                 rows = rows.filter(changed__gte=wanted.since)
             for row in rows.iterator(chunk_size=AT_ONCE):
                 if wanted.fits_name(category, row.name):
-                    yield Found(document_rows.key_of(row), row)
+                    yield documents.Found(document_rows.key_of(row), row)
 
     def _cleanup(
-        self, category: str, before: datetime, *, dry_run: bool, progress: Progress
-    ) -> Removed:
+        self, category: str, before: datetime, *, dry_run: bool, progress: documents.Progress
+    ) -> documents.Removed:
         if dry_run:
             due = (
                 document_rows.rows_in(category)
                 .filter(changed__lt=before)
                 .order_by(document_rows.BY_NAME)
             )
-            return Removed(tuple(due.values_list("name", flat=True)))
+            return documents.Removed(tuple(due.values_list("name", flat=True)))
         names = document_rows.documents_remove_older(
             category=category, before=before, actor=self._actor
         )
-        return Removed(tuple(names))
+        return documents.Removed(tuple(names))
 
     def count(self) -> int:
         return MemoryDocument.objects.count()
 
-    def walk(self) -> Iterator[Kept | Broken]:
+    def walk(self) -> Iterator[documents.Kept | documents.Broken]:
         """Yield all documents. The audit log records it before the first one is returned."""
         with transaction.atomic():
             audit_record("export", self._actor, "memory_documents", documents=self.count())
-        for category, archived in PLACES:
+        for category, archived in documents.PLACES:
             versions = document_rows.newest_versions().filter(
                 document__category=category, document__archived_at__isnull=not archived
             )
@@ -91,7 +80,7 @@ class DatabaseStore(MemoryDocumentStore):
             document_rows.categories_lock(categories)
             yield
 
-    def _names_like(self, key: Key) -> Iterable[str]:
+    def _names_like(self, key: documents.Key) -> Iterable[str]:
         rows = document_rows.rows_in(key.category, archived=key.archived)
         named = rows.filter(Q(identifier=key.name) | Q(name=key.name))
         return named.values_list("name", flat=True)
@@ -100,14 +89,16 @@ class DatabaseStore(MemoryDocumentStore):
         rows = document_rows.rows_in(category, archived=True).filter(name__startswith=name)
         return rows.values_list("name", flat=True)
 
-    def _read(self, key: Key) -> Kept:
+    def _read(self, key: documents.Key) -> documents.Kept:
         # One query for both: the document may be saved or removed at the same time.
         version = document_rows.newest_versions().filter(document__in=_rows_at(key)).first()
         if version is None:
             raise key.not_found()
         return document_rows.kept_of(version)
 
-    def _write(self, document: Kept, *, is_new: bool, now: datetime, action: str = "save") -> None:
+    def _write(
+        self, document: documents.Kept, *, is_new: bool, now: datetime, action: str = "save"
+    ) -> None:
         envelope = document.envelope
         if is_new:
             row = document_rows.new_row(document, now=now)
@@ -118,7 +109,7 @@ class DatabaseStore(MemoryDocumentStore):
             document_rows.row_update(row, envelope, actor=self._actor, now=now)
         self._record(action, row, sha256=envelope.sha256, version=row.version)
 
-    def _archive(self, key: Key) -> Key:
+    def _archive(self, key: documents.Key) -> documents.Key:
         row = _rows_at(key).get()
         document_rows.row_archive(row, now=self._now())
         self._record("archive", row)
@@ -128,5 +119,5 @@ class DatabaseStore(MemoryDocumentStore):
         audit_record_many(events=[document_rows.event_of(action, row, self._actor, **details)])
 
 
-def _rows_at(key: Key) -> Any:
+def _rows_at(key: documents.Key) -> Any:
     return document_rows.rows_in(key.category, archived=key.archived).filter(name=key.name)

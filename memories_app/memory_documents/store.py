@@ -9,18 +9,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from memories_app.memory_document_format import strict_json
+from memories_app.memory_document_format import names as spelling, strict_json
 from memories_app.memory_document_format.envelope import Envelope, envelope_saved
-from memories_app.memory_document_format.names import (
-    CATEGORIES,
-    SUFFIX,
-    Pattern,
-    identifier_of,
-    identifier_read,
-    name_for,
-    newest,
-    numbers_of,
-)
 
 if TYPE_CHECKING:  # A tree needs no Django.
     from memories_app.models import MemoryDocument
@@ -28,7 +18,7 @@ if TYPE_CHECKING:  # A tree needs no Django.
 CREATED, UPDATED, UNCHANGED, CONFLICT = "created", "updated", "unchanged", "conflict"
 ARCHIVE = "archive"
 # All places of documents: a category, and whether it is the one in the archive.
-PLACES = [(category, archived) for archived in (False, True) for category in CATEGORIES]
+PLACES = [(category, archived) for archived in (False, True) for category in spelling.CATEGORIES]
 
 # Called with the number done and the total.
 Progress = Callable[[int, int], None]
@@ -53,7 +43,7 @@ class Key:
     def path(self) -> str:
         """Return the path of the file below the root of a tree, printable."""
         folder = f"{ARCHIVE}/{self.category}" if self.archived else self.category
-        return f"{folder}/{strict_json.printable(self.name)}{SUFFIX}"
+        return f"{folder}/{strict_json.printable(self.name)}{spelling.SUFFIX}"
 
     def not_found(self) -> strict_json.MemoryDocumentNotFoundError:
         return strict_json.MemoryDocumentNotFoundError(f"There is no {self.path}.")
@@ -117,8 +107,8 @@ class Put:
 class Filter:
     """A filter for lists; the default matches all documents. ``since``: changed then or later."""
 
-    categories: Sequence[str] = CATEGORIES
-    pattern: Pattern | None = None
+    categories: Sequence[str] = spelling.CATEGORIES
+    pattern: spelling.Pattern | None = None
     since: datetime | None = None
     archived: bool = False
 
@@ -150,10 +140,10 @@ class MemoryDocumentStore(ABC):
         Raises MemoryDocumentInvalidError, also if the existing document is broken.
         """
         now = self._now()
-        key = Key(category, name_for(category, identifier, now.date()))
+        key = Key(category, spelling.name_for(category, identifier, now.date()))
         values: dict[str, Any] = {
             "category": category,
-            "summary": identifier_of(category, key.name),
+            "summary": spelling.identifier_of(category, key.name),
             "content": content,
             "session_id": session_id,
             "now": now,
@@ -238,7 +228,7 @@ class MemoryDocumentStore(ABC):
     def _is_archived_by_now(self, document: Kept) -> bool:
         """Return whether the same text was archived here since; then it isn't restored."""
         category, name = document.key.category, document.key.name
-        names = numbers_of(name, self._archived_like(category, name))
+        names = spelling.numbers_of(name, self._archived_like(category, name))
         there = (self._kept_or_broken(Key(category, each, archived=True)) for each in names)
         return any(
             isinstance(one, Kept) and one.envelope.text == document.envelope.text for one in there
@@ -255,9 +245,9 @@ class MemoryDocumentStore(ABC):
 
     def _meant(self, category: str, identifier: str, *, archived: bool = False) -> Key:
         """Return the document that an identifier means. Raises MemoryDocumentNotFoundError."""
-        identifier = identifier_read(identifier)
+        identifier = spelling.identifier_read(identifier)
         names = self._names_like(Key(category, identifier, archived))
-        name = newest(category, identifier, names)
+        name = spelling.newest(category, identifier, names)
         if name is None:
             raise Key(category, identifier, archived).not_found()
         return Key(category, name, archived)

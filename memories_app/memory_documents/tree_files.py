@@ -14,14 +14,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
+from memories_app.memory_document_format import strict_json
 from memories_app.memory_document_format.envelope import envelope_read
 from memories_app.memory_document_format.names import CATEGORIES, SUFFIX, name_refused
-from memories_app.memory_document_format.strict_json import (
-    MAX_BYTES,
-    MemoryDocumentInvalidError,
-    MemoryDocumentStoreError,
-    Problem,
-)
 from memories_app.memory_documents.store import ARCHIVE, Kept, Key
 from memoryproject.foundation.process.storage import FOLDER_MODE, folder_make
 
@@ -67,7 +62,7 @@ class Folders:
                 return
             except BlockingIOError:
                 if time.monotonic() > until:
-                    raise MemoryDocumentStoreError(
+                    raise strict_json.MemoryDocumentStoreError(
                         f"{self.root} is being written to by another program. Try again."
                     ) from None
                 time.sleep(0.01)
@@ -98,7 +93,7 @@ class Folders:
         try:
             root = os.open(self.root, _OPEN)
         except FileNotFoundError:
-            raise MemoryDocumentStoreError(
+            raise strict_json.MemoryDocumentStoreError(
                 f"There is no folder {self.root}. Check its name; a save makes it."
             ) from None
         except OSError as error:
@@ -108,12 +103,14 @@ class Folders:
         finally:
             os.close(root)
 
-    def unusable(self, what: str, error: OSError, below: str = "") -> MemoryDocumentStoreError:
+    def unusable(
+        self, what: str, error: OSError, below: str = ""
+    ) -> strict_json.MemoryDocumentStoreError:
         """Return the error for people: what failed, where and why."""
         path = self.root / below
         if error.errno in (errno.ELOOP, errno.ENOTDIR):
-            return MemoryDocumentStoreError(f"{path} {_ASIDE}.")
-        return MemoryDocumentStoreError(f"{path} {what}: {error.strerror}.")
+            return strict_json.MemoryDocumentStoreError(f"{path} {_ASIDE}.")
+        return strict_json.MemoryDocumentStoreError(f"{path} {what}: {error.strerror}.")
 
 
 @contextmanager
@@ -163,7 +160,7 @@ def _read(folder: int, name: str) -> bytes:
     with os.fdopen(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise OSError(errno.EINVAL, "is no file")
-        return file.read(MAX_BYTES + 1)
+        return file.read(strict_json.MAX_BYTES + 1)
 
 
 def is_there(folder: int, name: str) -> bool:
@@ -239,5 +236,5 @@ def kept_read(folder: int, key: Key) -> Kept:
     return Kept(key, envelope_read(raw, category=key.category, place=key.path))
 
 
-def _unreadable(key: Key, why: str) -> MemoryDocumentInvalidError:
-    return MemoryDocumentInvalidError([Problem("", why)], place=key.path)
+def _unreadable(key: Key, why: str) -> strict_json.MemoryDocumentInvalidError:
+    return strict_json.MemoryDocumentInvalidError([strict_json.Problem("", why)], place=key.path)

@@ -7,18 +7,7 @@ from pathlib import Path
 
 from memories_app.memory_document_format.names import CONTEXT, numbered
 from memories_app.memory_document_format.strict_json import MemoryDocumentStoreError
-from memories_app.memory_documents import tree_files
-from memories_app.memory_documents.store import (
-    PLACES,
-    Broken,
-    Filter,
-    Found,
-    Kept,
-    Key,
-    MemoryDocumentStore,
-    Progress,
-    Removed,
-)
+from memories_app.memory_documents import store as documents, tree_files
 from memories_app.memory_documents.tree_files import LOCK_SECONDS, Folders, kept_read
 from memoryproject.foundation.process.narrowing import present
 
@@ -27,7 +16,7 @@ def _now() -> datetime:
     return datetime.now(timezone.utc)
 
 
-class TreeStore(MemoryDocumentStore):
+class TreeStore(documents.MemoryDocumentStore):
     """A MemoryDocumentStore below ``root``. The first write creates the root."""
 
     def __init__(
@@ -36,41 +25,45 @@ class TreeStore(MemoryDocumentStore):
         super().__init__(now)
         self._folders = Folders(root, lock_seconds=lock_seconds)
 
-    def find(self, wanted: Filter) -> Iterator[Found | Broken]:
+    def find(self, wanted: documents.Filter) -> Iterator[documents.Found | documents.Broken]:
         for category in wanted.categories:
             for one in self._all(category, wanted):
-                if isinstance(one, Broken):
+                if isinstance(one, documents.Broken):
                     yield one
                 elif wanted.since is None or one.envelope.changed >= wanted.since:
-                    yield Found(one.key, one.envelope)
+                    yield documents.Found(one.key, one.envelope)
 
     def _cleanup(
-        self, category: str, before: datetime, *, dry_run: bool, progress: Progress
-    ) -> Removed:
+        self, category: str, before: datetime, *, dry_run: bool, progress: documents.Progress
+    ) -> documents.Removed:
         removed, broken = [], []
         names = self._names(category)
         for done, name in enumerate(names, start=1):
-            one = self._kept_or_broken(Key(category, name))
-            if isinstance(one, Broken):
+            one = self._kept_or_broken(documents.Key(category, name))
+            if isinstance(one, documents.Broken):
                 broken.append(one)
             elif (
                 one and one.envelope.changed < before and (dry_run or self._remove(one.key, before))
             ):
                 removed.append(name)
             progress(done, len(names))
-        return Removed(tuple(removed), tuple(broken))
+        return documents.Removed(tuple(removed), tuple(broken))
 
     def count(self) -> int:
-        return sum(len(self._names(category, archived=archived)) for category, archived in PLACES)
+        return sum(
+            len(self._names(category, archived=archived)) for category, archived in documents.PLACES
+        )
 
-    def walk(self) -> Iterator[Kept | Broken]:
-        for category, archived in PLACES:
-            yield from self._all(category, Filter(archived=archived))
+    def walk(self) -> Iterator[documents.Kept | documents.Broken]:
+        for category, archived in documents.PLACES:
+            yield from self._all(category, documents.Filter(archived=archived))
 
-    def _all(self, category: str, wanted: Filter) -> Iterator[Kept | Broken]:
+    def _all(
+        self, category: str, wanted: documents.Filter
+    ) -> Iterator[documents.Kept | documents.Broken]:
         for name in self._names(category, archived=wanted.archived):
             if wanted.fits_name(category, name):
-                one = self._kept_or_broken(Key(category, name, wanted.archived))
+                one = self._kept_or_broken(documents.Key(category, name, wanted.archived))
                 if one is not None:
                     yield one
 
@@ -78,7 +71,7 @@ class TreeStore(MemoryDocumentStore):
         with self._folders.folder(category, archived=archived) as folder:
             return tree_files.names_in(folder) if folder is not None else []
 
-    def _names_like(self, key: Key) -> Iterable[str]:
+    def _names_like(self, key: documents.Key) -> Iterable[str]:
         if key.category == CONTEXT:
             return self._names(key.category, archived=key.archived)
         with self._folders.folder(key.category, archived=key.archived) as folder:
@@ -88,13 +81,13 @@ class TreeStore(MemoryDocumentStore):
     def _archived_like(self, category: str, name: str) -> Iterable[str]:
         return self._names(category, archived=True)
 
-    def _read(self, key: Key) -> Kept:
+    def _read(self, key: documents.Key) -> documents.Kept:
         with self._folders.folder(key.category, archived=key.archived) as folder:
             if folder is None:
                 raise key.not_found()
             return kept_read(folder, key)
 
-    def _existing(self, key: Key) -> Kept | None:
+    def _existing(self, key: documents.Key) -> documents.Kept | None:
         old = super()._existing(key)
         if old is not None:
             with self._folders.folder(key.category) as folder:
@@ -106,14 +99,16 @@ class TreeStore(MemoryDocumentStore):
                 )
         return old
 
-    def _write(self, document: Kept, *, is_new: bool, now: datetime, action: str = "save") -> None:
+    def _write(
+        self, document: documents.Kept, *, is_new: bool, now: datetime, action: str = "save"
+    ) -> None:
         key = document.key
         with self._folders.folder(key.category, archived=key.archived) as opened:
             folder = present(opened)
             tree_files.write(folder, key.name, document.envelope.text)
             tree_files.sync(folder)
 
-    def _archive(self, key: Key) -> Key:
+    def _archive(self, key: documents.Key) -> documents.Key:
         with (
             self._folders.folder(key.category) as opened,
             self._folders.folder(key.category, archived=True) as opened_archive,
@@ -122,13 +117,13 @@ class TreeStore(MemoryDocumentStore):
             taken = tree_files.names_in(archive) if tree_files.is_there(archive, key.name) else []
             name = numbered(key.name, taken)
             tree_files.move(present(opened), key.name, archive, name)
-        return Key(key.category, name, archived=True)
+        return documents.Key(key.category, name, archived=True)
 
-    def _remove(self, key: Key, before: datetime) -> bool:
+    def _remove(self, key: documents.Key, before: datetime) -> bool:
         """Remove the document unless it was saved again meanwhile."""
         with self._locked():
             one = self._kept_or_broken(key)
-            if not isinstance(one, Kept) or one.envelope.changed >= before:
+            if not isinstance(one, documents.Kept) or one.envelope.changed >= before:
                 return False
             with self._folders.folder(key.category) as folder:
                 tree_files.remove(present(folder), key.name)

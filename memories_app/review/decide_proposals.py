@@ -22,14 +22,7 @@ from memories_app.models import (
     RevisionReason,
 )
 from memories_app.review.pending import checked_text
-from memories_app.store import memory_fields
-from memories_app.store.change import (
-    NewText,
-    memory_get,
-    memory_reinstate,
-    memory_supersede,
-    refuse_duplicate,
-)
+from memories_app.store import change, memory_fields
 from memories_app.store.duplicate_lookup import proposal_reopen
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from memoryproject.foundation.integrations.embedders.base import Embedder
@@ -67,7 +60,7 @@ def proposal_accept(
 def accept_locked(
     proposal: MergeProposal,
     memories: Sequence[Memory],
-    text: NewText,
+    text: change.NewText,
     actor: Actor,
     reason: str = "",
 ) -> Memory:
@@ -76,10 +69,10 @@ def accept_locked(
     replaces = proposal.kind == ProposalKind.REPLACE
     why = RevisionReason.SUPERSEDED if replaces else RevisionReason.MERGED
     for memory in others:
-        memory_supersede(older=memory, newer=kept, actor=actor, reason=why)
+        change.memory_supersede(older=memory, newer=kept, actor=actor, reason=why)
     if kept.content != text.content:
         memory_fields.revisions_add([kept], reason=RevisionReason.MERGED, actor=actor)
-        refuse_duplicate(kept, scope=kept.scope, content=text.content)
+        change.refuse_duplicate(kept, scope=kept.scope, content=text.content)
         memory_fields.content_set(kept, **vars(text))
     kept.pinned = any(memory.pinned for memory in memories)
     if not replaces:
@@ -107,7 +100,7 @@ def proposal_reverse(*, proposal_id: int, actor: Actor, reason: str = "", seen: 
         if proposal.kind != ProposalKind.REPLACE:
             raise MemoryStateError(_("These memories don't contradict each other."))
         newer, older = memories
-        memory_supersede(older=newer, newer=older, actor=actor)
+        change.memory_supersede(older=newer, newer=older, actor=actor)
         decide_locked(proposal, ProposalState.DISMISSED, actor, reason)
     return older
 
@@ -181,7 +174,7 @@ def proposal_undo(*, before: dict[str, Any], actor: Actor, embedder: Embedder) -
         if proposal.state == ProposalState.ACCEPTED:
             if kept.content != text.content:
                 memory_fields.revisions_add([kept], reason=RevisionReason.MERGED, actor=actor)
-                refuse_duplicate(kept, scope=kept.scope, content=text.content)
+                change.refuse_duplicate(kept, scope=kept.scope, content=text.content)
                 memory_fields.content_set(kept, **vars(text))
             for name in MERGED:
                 setattr(kept, name, before[name])
@@ -190,8 +183,8 @@ def proposal_undo(*, before: dict[str, Any], actor: Actor, embedder: Embedder) -
             kept.save()
         for memory in memories:
             if memory.status == MemoryStatus.SUPERSEDED:
-                refuse_duplicate(memory, scope=memory.scope, content=memory.content)
-                memory_reinstate(memory, actor=actor)
+                change.refuse_duplicate(memory, scope=memory.scope, content=memory.content)
+                change.memory_reinstate(memory, actor=actor)
         proposal.state, proposal.decided_at = str(ProposalState.OPEN), None
         proposal.decided_by = proposal.reason = ""
         proposal.save(update_fields=["state", "decided_at", "decided_by", "reason"])
@@ -279,7 +272,7 @@ def memories_merge(
 
     Raises MemoryNotFoundError, MemoryStateError, EmbedderError; nothing is changed then.
     """
-    text = checked_text(memory_get(kept_id).content, embedder)
+    text = checked_text(change.memory_get(kept_id).content, embedder)
     with transaction.atomic(), hooks_gathered():
         kept, other = _active_pair(kept_id, other_id, seen)
         if kept.content != text.content:
@@ -315,10 +308,10 @@ def contradiction_resolve(*, older_id: UUID, newer_id: UUID, keep: str, actor: A
                 _("Somebody decided about these memories meanwhile. Look again.")
             )
         if keep == OLDER:
-            memory_supersede(older=newer, newer=older, actor=actor)
+            change.memory_supersede(older=newer, newer=older, actor=actor)
         older.status = MemoryStatus.ACTIVE
-        refuse_duplicate(older, scope=older.scope, content=older.content)
-        memory_reinstate(older, actor=actor)
+        change.refuse_duplicate(older, scope=older.scope, content=older.content)
+        change.memory_reinstate(older, actor=actor)
     return older
 
 

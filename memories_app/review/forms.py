@@ -12,13 +12,7 @@ from django.contrib.postgres.forms import SimpleArrayField
 from django.utils.translation import gettext as _, gettext_lazy
 from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
-from memories_app.errors import (
-    ChangedMeanwhileError,
-    MemoryOperationError,
-    MemoryValidationError,
-    field_words,
-    no_vector_words,
-)
+from memories_app import errors as memory_errors
 from memories_app.facts.validation import FACT_TIMES, NewMemory, visibility_problems
 from memories_app.models import Memory
 from memories_app.store.change import memory_patch
@@ -83,17 +77,20 @@ class ServiceForm(forms.ModelForm):  # type: ignore[type-arg]
     def _try(self) -> None:
         try:
             self.apply()
-        except ChangedMeanwhileError as error:
+        except memory_errors.ChangedMeanwhileError as error:
             self.changed_meanwhile(error.fields)
-        except MemoryValidationError as error:
+        except memory_errors.MemoryValidationError as error:
             for problem in error.problems:
                 known = problem.field if problem.field in self.fields else None
-                words = {"field": field_words(problem.field), "detail": problem.detail}
+                words = {
+                    "field": memory_errors.field_words(problem.field),
+                    "detail": problem.detail,
+                }
                 self.add_error(known, _("%(field)s %(detail)s.") % words)
-        except MemoryOperationError as error:
+        except memory_errors.MemoryOperationError as error:
             self.add_error(None, str(error))
         except EmbedderError as error:
-            self.add_error(None, no_vector_words(error))
+            self.add_error(None, memory_errors.no_vector_words(error))
 
     def apply(self) -> None:
         """Carry out what the form requests."""
@@ -151,7 +148,7 @@ class ChangeForm(StampedForm, ServiceForm):
             if digest_of(getattr(memory, name)) not in (self._seen[name], digest_of(value))
         ]
         if theirs:
-            raise ChangedMeanwhileError(theirs)
+            raise memory_errors.ChangedMeanwhileError(theirs)
 
     def changed_meanwhile(self, names: list[str]) -> None:
         self.ask_again(self._now(), theirs=names, touched=self._wanted)

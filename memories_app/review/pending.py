@@ -16,15 +16,7 @@ from memories_app.facts.facts import likeness_of, speakers_in
 from memories_app.facts.validation import label_problems
 from memories_app.facts.validity import Validity
 from memories_app.models import Memory, MemoryStatus, MergeProposal, ProposalState, RevisionReason
-from memories_app.store.change import (
-    NewText,
-    memory_locked,
-    memory_reinstate,
-    memory_supersede,
-    refuse_duplicate,
-    texts_set,
-    times_set,
-)
+from memories_app.store import change
 from memories_app.store.duplicate_lookup import Claim, KnownFacts, last_before, replacement_propose
 from memories_app.store.memory_fields import memory_audit, scopes_lock
 from memoryproject.foundation.audit.audit_events import Actor
@@ -57,7 +49,9 @@ def memory_approve(
             same.told_count += memory.told_count
             same.last_told_at = now
             same.save(update_fields=["told_count", "last_told_at", "updated_at"])
-            memory_supersede(older=memory, newer=same, actor=actor, reason=RevisionReason.MERGED)
+            change.memory_supersede(
+                older=memory, newer=same, actor=actor, reason=RevisionReason.MERGED
+            )
             return same
         validity = Validity(memory.valid_from, memory.valid_until)
         speakers = frozenset(speakers_in(memory.likeness))
@@ -69,9 +63,11 @@ def memory_approve(
             elif older in found.ending:
                 if ended is not None:
                     ended[older.pk] = older.valid_until
-                times_set(memory_locked(older.pk), {"valid_until": last_before(memory)}, actor)
+                change.times_set(
+                    change.memory_locked(older.pk), {"valid_until": last_before(memory)}, actor
+                )
             else:
-                memory_supersede(older=older, newer=memory, actor=actor)
+                change.memory_supersede(older=older, newer=memory, actor=actor)
         memory.status = MemoryStatus.ACTIVE
         memory.save(update_fields=["status", "updated_at"])
         memory_audit("memory.approve", memory, actor)
@@ -85,7 +81,7 @@ def memory_unapprove(*, memory_id: UUID, ended: Ends, actor: Actor) -> None:
     the same as one of the others.
     """
     with transaction.atomic(), hooks_gathered():
-        memory = memory_locked(memory_id)
+        memory = change.memory_locked(memory_id)
         same = memory.superseded_by
         if memory.status == MemoryStatus.SUPERSEDED and same is not None:
             fewer = F("told_count") - memory.told_count
@@ -99,22 +95,22 @@ def memory_unapprove(*, memory_id: UUID, ended: Ends, actor: Actor) -> None:
         )
         memory.save(update_fields=["status", "superseded_by", "superseded_at", "updated_at"])
         for older in Memory.objects.select_for_update(no_key=True).filter(superseded_by=memory):
-            refuse_duplicate(older, scope=older.scope, content=older.content)
-            memory_reinstate(older, actor=actor)
+            change.refuse_duplicate(older, scope=older.scope, content=older.content)
+            change.memory_reinstate(older, actor=actor)
         for older in Memory.objects.select_for_update(no_key=True).filter(pk__in=ended):
-            times_set(older, {"valid_until": ended[older.pk]}, actor)
+            change.times_set(older, {"valid_until": ended[older.pk]}, actor)
         MergeProposal.objects.filter(parts__memory=memory, state=ProposalState.OPEN).delete()
         memory_audit("memory.unapprove", memory, actor)
 
 
-def checked_text(content: str, embedder: Embedder) -> NewText:
+def checked_text(content: str, embedder: Embedder) -> change.NewText:
     """Return a valid text with its vector. Call it before the transaction: it calls a provider.
 
     Raises MemoryValidationError, EmbedderError.
     """
     if problems := label_problems(content=content):
         raise MemoryValidationError(problems)
-    return NewText.made(content, embedder)
+    return change.NewText.made(content, embedder)
 
 
 def memory_approve_corrected(
@@ -134,7 +130,7 @@ def memory_approve_corrected(
     text = checked_text(content, embedder)
     with transaction.atomic(), hooks_gathered():
         memory = _waiting(memory_id, seen)
-        texts_set(memory, {"content": content}, text=text, actor=actor)
+        change.texts_set(memory, {"content": content}, text=text, actor=actor)
         return memory_approve(memory_id=memory_id, actor=actor, ended=ended)
 
 
@@ -174,7 +170,7 @@ def memory_unreject(*, rows: Sequence[Any], actor: Actor, keep: Callable[[Memory
 
 
 def _waiting(memory_id: UUID, seen: str = "") -> Memory:
-    memory = memory_locked(memory_id)
+    memory = change.memory_locked(memory_id)
     if memory.status != MemoryStatus.PROPOSED:
         text = _("This memory doesn't wait for anybody: it is %(status)s.")
         raise MemoryStateError(text % {"status": gettext(memory.status)})

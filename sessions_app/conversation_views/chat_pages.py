@@ -15,14 +15,10 @@ from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
 from django.utils.translation import gettext as _, gettext_lazy, ngettext
 
+from memoryproject.foundation.admin_kit import staff_admin
 from memoryproject.foundation.admin_kit.display import column, moment_shown, shown_link, shown_mark
 from memoryproject.foundation.admin_kit.list_csv import PARAMETER as CSV
 from memoryproject.foundation.admin_kit.list_filters import choice_filter
-from memoryproject.foundation.admin_kit.staff_admin import (
-    ReadOnlyAdmin,
-    StaffTabularInline,
-    sections,
-)
 from memoryproject.foundation.admin_kit.staff_pages import OwnPage, is_live, rights_required
 from memoryproject.foundation.audit.audit_events import staff_edit_record
 from memoryproject.foundation.errors.stored_errors import translate_error
@@ -42,7 +38,7 @@ from sessions_app.presentation.audited_view import ConversationAdmin
 from sessions_app.presentation.links import chat_links, list_address, messages_address
 
 
-class AddressInline(StaffTabularInline):
+class AddressInline(staff_admin.StaffTabularInline):
     model = ChatAddress
     extra = 0
     can_delete = False
@@ -142,7 +138,7 @@ class ChatAdmin(AccessActions, ForgetAction, ConversationAdmin):
         "addresses__address",
     )
     inlines: ClassVar = [AddressInline]
-    fieldsets = sections(
+    fieldsets = staff_admin.sections(
         (None, "memory_enabled owner_pause_minutes links"),
         (gettext_lazy("Who it is"), "client_name staff_name client_phone kind language"),
         (
@@ -210,7 +206,7 @@ class ChatAdmin(AccessActions, ForgetAction, ConversationAdmin):
     links = column(gettext_lazy("related pages"), lambda chat: chat_links(chat, chat.reader))
 
 
-class FoundByNumber(ReadOnlyAdmin):
+class FoundByNumber(staff_admin.ReadOnlyAdmin):
     """A list of rows of chats, whose search also takes a number as people write it."""
 
     def get_search_results(

@@ -53,13 +53,7 @@ from sessions_app.inbox.read_markers import (
 from sessions_app.limits.presentation import access_context
 from sessions_app.models.review import MAX_NOTE_LENGTH
 from sessions_app.person.person_pages import person_context
-from sessions_app.presentation.links import (
-    chat_lists,
-    chat_or_404,
-    conversation_address,
-    list_address,
-    made_stamp,
-)
+from sessions_app.presentation import links
 from sessions_app.recall.facade import snippet_of
 from sessions_app.takeover.presentation import pause_mark, reply_number, takeover_context
 
@@ -80,8 +74,8 @@ def conversation_page(request: HttpRequest, chat_id: UUID) -> HttpResponse:
     """
     rights_required(request, "sessions_app.view_chat", "sessions_app.view_message")
     user = instance(request.user, User)
-    made = made_stamp(timezone.now())
-    chat = chat_or_404(chat_id)
+    made = links.made_stamp(timezone.now())
+    chat = links.chat_or_404(chat_id)
     day = _day(request)
     if day is not None:
         return _to_day(request, chat, day)
@@ -114,7 +108,7 @@ def _to_day(request: HttpRequest, chat: models.Chat, day: datetime) -> HttpRespo
     """Lead to the first message of the day, or to the next one after it."""
     first = first_since(chat, day)
     _report_empty_day(request, first, day)
-    return redirect(conversation_address(chat.pk, first))
+    return redirect(links.conversation_address(chat.pk, first))
 
 
 def _timeline(
@@ -238,7 +232,7 @@ def found_in(request: HttpRequest, chat: models.Chat) -> dict[str, Any]:
     hits = [
         Hit(
             message,
-            conversation_address(chat.pk, message.pk, query=text),
+            links.conversation_address(chat.pk, message.pk, query=text),
             snippet_of(message.content, text),
         )
         for message in found
@@ -275,14 +269,17 @@ NOTES = 50
 def sidebar_context(request: HttpRequest, chat: models.Chat) -> dict[str, Any]:
     """Return addresses, memories and cards, as far as the user may see them."""
     user = request.user
-    found: dict[str, Any] = {"addresses": chat.addresses.all(), "links": chat_lists(chat, user)}
+    found: dict[str, Any] = {
+        "addresses": chat.addresses.all(),
+        "links": links.chat_lists(chat, user),
+    }
     if user.has_perm("memories_app.view_memory"):
         memories = memories_for_staff().filter(chat_id=chat.pk, status="active")
         found["memories"] = memories.order_by("-pinned", "-created_at")[:SHOWN]
-        found["all_memories"] = list_address("memories_app_memory", chat_id__exact=chat.pk)
+        found["all_memories"] = links.list_address("memories_app_memory", chat_id__exact=chat.pk)
     if user.has_perm("cards_app.view_memorycard"):
         found["cards"] = MemoryCard.objects.filter(chat_id=chat.pk)[:SHOWN]
-        found["all_cards"] = list_address("cards_app_memorycard", q=chat.pk)
+        found["all_cards"] = links.list_address("cards_app_memorycard", q=chat.pk)
     return found
 
 

@@ -24,15 +24,8 @@ from sessions_app.models import AnswerTrial, Turn, TurnReplay
 from sessions_app.models.trials import TrialMemories, TrialPrompt, TrialState
 from sessions_app.trials import given_texts, run_trial
 from sessions_app.trials.dependencies import trial_ask, trial_models
+from sessions_app.turns import presentation as answers
 from sessions_app.turns.facade import pictures_gone, pictures_named
-from sessions_app.turns.presentation import (
-    RecalledRow,
-    answer_of,
-    duration,
-    near_misses,
-    question_of,
-    recalled_rows,
-)
 
 PAGE = "admin/sessions_app/turn/trials.html"
 NAME = "sessions_app_turn_trials"
@@ -79,7 +72,7 @@ def _page(
     may_see = request.user.has_perm(SEE)
     context = {
         "original": turn,
-        "question": question_of(turn),
+        "question": answers.question_of(turn),
         "comparison": comparison_of(turn),
         "form": trial_form(turn, may_see_memories=may_see, typed=typed),
         "error": error,
@@ -135,7 +128,7 @@ def comparison_of(turn: Turn) -> dict[str, Any]:
     trials = list(turn.trials.select_related("user"))
     then = given_texts.entries_then(TurnReplay.of(turn))
     lists = [then, *(_entries(trial) for trial in trials)]
-    rows = iter(recalled_rows([entry for entries in lists for entry in entries]))
+    rows = iter(answers.recalled_rows([entry for entries in lists for entry in entries]))
     shown = [
         [replace(next(rows), place=place) for place, _entry in enumerate(entries, start=1)]
         for entries in lists
@@ -149,9 +142,9 @@ def comparison_of(turn: Turn) -> dict[str, Any]:
     return {"columns": [original, *columns], "is_open": is_open}
 
 
-def _original(turn: Turn, given: Sequence[RecalledRow]) -> dict[str, Any]:
+def _original(turn: Turn, given: Sequence[answers.RecalledRow]) -> dict[str, Any]:
     replay = TurnReplay.of(turn)
-    answer = answer_of(turn)
+    answer = answers.answer_of(turn)
     text = answer.text if answer else ""
     return {
         "title": _("The answer"),
@@ -166,8 +159,8 @@ def _original(turn: Turn, given: Sequence[RecalledRow]) -> dict[str, Any]:
 def _trial(
     trial: AnswerTrial,
     number: int,
-    given: Sequence[RecalledRow],
-    then: Sequence[RecalledRow],
+    given: Sequence[answers.RecalledRow],
+    then: Sequence[answers.RecalledRow],
     answer: str,
     instructions: str,
 ) -> dict[str, Any]:
@@ -203,11 +196,11 @@ def _facts(
         "plain": text,
         "prompt_tokens": record.prompt_tokens,
         "completion_tokens": record.completion_tokens,
-        "took": duration(took) if isinstance(took, int | float) else "",
+        "took": answers.duration(took) if isinstance(took, int | float) else "",
     }
 
 
-def _given(rows: Sequence[tuple[RecalledRow, str]]) -> dict[str, Any]:
+def _given(rows: Sequence[tuple[answers.RecalledRow, str]]) -> dict[str, Any]:
     """Return the texts that a model was given, or lacked, each with what that changes."""
     words = {ONLY_HERE: _("only here"), MISSING: _("not given here")}
     given = [{"row": row, "change": change, "words": words.get(change, "")} for row, change in rows]
@@ -338,10 +331,12 @@ def _ticks(
     given = {str(entry["id"]) for entry in given_texts.entries_then(replay)}
     found = [
         (row, _("recalled then") if row.key in given else _("found no room then"))
-        for row in recalled_rows(entries)
+        for row in answers.recalled_rows(entries)
         if not row.is_gone
     ]
     if may_see_memories:
-        found += [(each["row"], each["words"]) for each in near_misses(turn).get("found", ())]
+        found += [
+            (each["row"], each["words"]) for each in answers.near_misses(turn).get("found", ())
+        ]
     chosen = set(typed.chosen) if typed else given
     return [{"row": row, "note": note, "ticked": row.key in chosen} for row, note in found]

@@ -25,33 +25,18 @@ from memories_app.models import Memory, MemoryStatus, Visibility
 from memories_app.store.keyed import keyed_in, keyed_put, value_text, within_namespace
 from memories_app.store.remember import MAX_AT_ONCE
 from memories_app.visibility import is_current, scope_of
+from memoryproject.foundation.rest_kit import operations
 from memoryproject.foundation.rest_kit.authentication import Caller
 from memoryproject.foundation.rest_kit.errors import refuse
 from memoryproject.foundation.rest_kit.idempotency import idempotent
-from memoryproject.foundation.rest_kit.operations import (
-    CHANGED_MEANWHILE,
-    IF_MATCH,
-    described,
-    etag,
-    location,
-    only_new,
-    path_parameter,
-    versioned,
-)
 from memoryproject.foundation.rest_kit.serializers import Choice, Items, Strict, Whole
 from memoryproject.foundation.rest_kit.views import ApiView, ListView, etagged, require_precondition
 from sessions_app.conversations.epochs import chats_keep
 from sessions_app.embedding.facade import embedder
 from sessions_app.forgetting.presentation import forget_once, forgets, memories_forget_once
+from sessions_app.memories.api import serializers as bodies
 from sessions_app.memories.api.filters import MetadataFilter
 from sessions_app.memories.api.memory_api import FORGOTTEN_SINCE, memory_etag, memory_within
-from sessions_app.memories.api.serializers import (
-    LaterMoment,
-    MemorySerializer,
-    Metadata,
-    PlacePart,
-    Words,
-)
 from sessions_app.memories.api.writing import RAISES, memories_to_store
 from sessions_app.presentation.access import chat_in_reach, memories_in_reach, own_chat
 from sessions_app.presentation.serializers import ReceiptSerializer, WhatsAppChat
@@ -59,12 +44,12 @@ from sessions_app.recall.facade import memories_named
 
 MAX_TTL_SECONDS = 100 * 366 * 24 * 3_600
 TEXT = {"type": "string", "minLength": 1, "maxLength": MAX_PLACE}
-NAMESPACE = path_parameter(
+NAMESPACE = operations.path_parameter(
     "namespace",
     "Levels, separated by dots, such as users.42.prefs.",
     {**TEXT, "pattern": "^[^/]+$"},
 )
-KEY = path_parameter("key", "Any text, percent-encoded, such as theme.", TEXT)
+KEY = operations.path_parameter("key", "Any text, percent-encoded, such as theme.", TEXT)
 
 
 class KeyConverter(StringConverter):
@@ -113,12 +98,12 @@ class IndexField(serializers.Field[Any, Any, Any, Any]):
 class KeyedSerializer(Strict):
     """Replaces the whole value, with its text, its metadata and its end."""
 
-    value = Metadata(help_text=f"Any JSON object, at most {MAX_VALUE_BYTES} bytes.")
-    text = Words(required=False, max_length=MAX_CONTENT)
+    value = bodies.Metadata(help_text=f"Any JSON object, at most {MAX_VALUE_BYTES} bytes.")
+    text = bodies.Words(required=False, max_length=MAX_CONTENT)
     index = IndexField(required=False)
-    metadata = Metadata(required=False)
+    metadata = bodies.Metadata(required=False)
     ttl_seconds = Whole(required=False, min_value=1, max_value=MAX_TTL_SECONDS)
-    expires_at = LaterMoment(required=False, allow_null=True)
+    expires_at = bodies.LaterMoment(required=False, allow_null=True)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         for one, other in (("text", "index"), ("ttl_seconds", "expires_at")):
@@ -144,13 +129,13 @@ def scope_named(caller: Caller, given: Mapping[str, Any]) -> str:
 
 
 class KeyedView(ApiView):
-    serializer_class = MemorySerializer
+    serializer_class = bodies.MemorySerializer
     scopes = {"GET": "read", "PUT": "write", "DELETE": "forget"}
     staff_rights = {
         "GET": ["memories_app.view_memory"],
         "PUT": ["memories_app.add_memory", "memories_app.change_memory"],
     }
-    answers = {"PUT": [CHANGED_MEANWHILE], "DELETE": [CHANGED_MEANWHILE]}
+    answers = {"PUT": [operations.CHANGED_MEANWHILE], "DELETE": [operations.CHANGED_MEANWHILE]}
     raises = RAISES
     query_serializer_class = ScopeQuery
 
@@ -165,20 +150,28 @@ class KeyedView(ApiView):
             raise NotFound(f"There is no memory {place}.")
         return memory
 
-    @described(operation_id="memories_keyed_get", **versioned(MemorySerializer, NAMESPACE, KEY))
+    @operations.described(
+        operation_id="memories_keyed_get",
+        **operations.versioned(bodies.MemorySerializer, NAMESPACE, KEY),
+    )
     def get(self, request: Request, namespace: str, key: str) -> Response:
         """Return the memory. One that has expired is absent."""
         memory = self.memory(namespace, key, is_current(timezone.now()))
-        return etagged(request, MemorySerializer(memory).data, etag=memory_etag(memory))
+        return etagged(request, bodies.MemorySerializer(memory).data, etag=memory_etag(memory))
 
-    @described(
+    @operations.described(
         operation_id="memories_keyed_put",
         parameters=[
             *(NAMESPACE, KEY, ScopeQuery),
-            *(IF_MATCH, only_new("memory"), etag(200, 201), location(201)),
+            *(
+                operations.IF_MATCH,
+                operations.only_new("memory"),
+                operations.etag(200, 201),
+                operations.location(201),
+            ),
         ],
         request=KeyedSerializer,
-        responses={201: MemorySerializer, 200: MemorySerializer},
+        responses={201: bodies.MemorySerializer, 200: bodies.MemorySerializer},
     )
     def put(self, request: Request, namespace: str, key: str) -> Response:
         body = self.body(KeyedSerializer)
@@ -210,7 +203,7 @@ class KeyedView(ApiView):
             query = request.META.get("QUERY_STRING")
             headers["Location"] = f"{listed}{quote(key, safe='')}/" + (f"?{query}" if query else "")
         status = 201 if created else 200
-        return Response(MemorySerializer(named).data, status=status, headers=headers)
+        return Response(bodies.MemorySerializer(named).data, status=status, headers=headers)
 
     def _check(self, there: Memory | None) -> None:
         """Check the preconditions, with the memory locked. Raises PreconditionFailed."""
@@ -241,11 +234,11 @@ class KeyedList(ListView):
 
 
 class NamespaceMemoriesView(KeyedList):
-    serializer_class = MemorySerializer
+    serializer_class = bodies.MemorySerializer
     filterset_class = KeyedFilters
     ordering = ("namespace", "key")
 
-    @described(operation_id="memories_keyed_list", parameters=[NAMESPACE])
+    @operations.described(operation_id="memories_keyed_list", parameters=[NAMESPACE])
     def get(self, request: Request, namespace: str) -> Response:
         """Return those of the namespace and of the ones below it, by namespace and key."""
         return self.page_of(self.rows().filter(within_namespace(namespace)))
@@ -259,7 +252,7 @@ class NamespacesView(KeyedList):
     serializer_class = NamespaceSerializer
     ordering = ("namespace",)
 
-    @described(operation_id="memories_keyed_namespaces")
+    @operations.described(operation_id="memories_keyed_namespaces")
     def get(self, request: Request) -> Response:
         """Return each namespace that holds a memory, in order."""
         return self.page_of(self.rows().only("namespace").distinct("namespace"))
@@ -268,8 +261,8 @@ class NamespacesView(KeyedList):
 class KeyedPlace(ScopeQuery):
     """A keyed memory, by what stands in its address."""
 
-    namespace = PlacePart()
-    key = PlacePart()
+    namespace = bodies.PlacePart()
+    key = bodies.PlacePart()
 
 
 class Id(serializers.UUIDField):
@@ -321,7 +314,7 @@ class MemoriesDeleteView(ApiView):
     kinds = {"POST": "forget"}
     raises = RAISES
 
-    @described(
+    @operations.described(
         operation_id="memories_forget_batch", request=DeleteSerializer, responses=DeletedSerializer
     )
     @idempotent(atomic=False, holds_texts=False)

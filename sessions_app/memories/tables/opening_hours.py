@@ -11,23 +11,11 @@ from django.utils.translation import gettext as _
 
 from memoryproject.foundation.process.narrowing import present
 from memoryproject.foundation.text.characters import fold
-from sessions_app.hours import (
-    CLOSED,
-    MIDNIGHT,
-    ROUND_THE_CLOCK,
-    WORDS,
-    Span,
-    clock,
-    date_in,
-    days_in,
-    minutes_in,
-    span_of,
-    spans_in,
-)
+from sessions_app import hours as opening
 from sessions_app.memories.tables import columns as table
 
-ENGLISH, HEBREW = WORDS["days"]["en"], WORDS["days"]["he"]
-ENGLISH_MONTHS, HEBREW_MONTHS = WORDS["months"]["en"], WORDS["months"]["he"]
+ENGLISH, HEBREW = opening.WORDS["days"]["en"], opening.WORDS["days"]["he"]
+ENGLISH_MONTHS, HEBREW_MONTHS = opening.WORDS["months"]["en"], opening.WORDS["months"]["he"]
 _EMPTY = {"", "-", "–", "—"}
 
 When = int | date
@@ -38,7 +26,7 @@ class _Day:
     """The opening hours of a weekday or a date, from the rows."""
 
     rows: list[int] = field(default_factory=list)
-    spans: list[Span] = field(default_factory=list)
+    spans: list[opening.Span] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     closed: bool = False
     hebrew: bool = False
@@ -80,12 +68,12 @@ def _whens(columns: table.Columns, row: table.Row, today: date) -> list[When]:
     """Return the weekdays or the date of a row."""
     named, dated = columns.cell(row, "day"), columns.cell(row, "date")
     column = "date" if dated else "day"
-    on = date_in(dated or named)
+    on = opening.date_in(dated or named)
     if on is not None:
         if on < today:
             raise table.RowProblemError(_("This day is over."))
         return [on]
-    weekdays = None if dated else days_in(named)
+    weekdays = None if dated else opening.days_in(named)
     if weekdays is None:
         if not dated and not named:
             raise table.RowProblemError(_("It names no day."))
@@ -99,24 +87,24 @@ def _whens(columns: table.Columns, row: table.Row, today: date) -> list[When]:
     return list(weekdays)
 
 
-def _spans(columns: table.Columns, row: table.Row) -> tuple[list[Span], bool, str]:
+def _spans(columns: table.Columns, row: table.Row) -> tuple[list[opening.Span], bool, str]:
     """Return the times of a row, whether it says "closed", and its note."""
     cells = {name: columns.cell(row, name) for name in ("opens", "closes", "hours")}
     note = columns.cell(row, "note")
     given = {name: text for name, text in cells.items() if text not in _EMPTY}
     words = {fold(text) for text in given.values()}
-    if words & CLOSED:
-        if words - CLOSED:
+    if words & opening.CLOSED:
+        if words - opening.CLOSED:
             raise table.RowProblemError(_("It is said to be closed and open."))
         return [], True, note
-    if words and words <= ROUND_THE_CLOCK:
-        return [Span(0, MIDNIGHT)], False, note
+    if words and words <= opening.ROUND_THE_CLOCK:
+        return [opening.Span(0, opening.MIDNIGHT)], False, note
     if not given:
-        if fold(note) in CLOSED:
+        if fold(note) in opening.CLOSED:
             return [], True, ""
         raise table.RowProblemError(_("It has neither times nor “closed”."))
     if "hours" in given:
-        spans = spans_in(given["hours"])
+        spans = opening.spans_in(given["hours"])
         if spans is None or len(given) > 1:
             raise _not_times(columns, "hours", given["hours"])
         return spans, False, note
@@ -124,9 +112,9 @@ def _spans(columns: table.Columns, row: table.Row) -> tuple[list[Span], bool, st
         if name not in given:
             text = _("Column “%(column)s” is empty.") % {"column": columns.called(name)}
             raise table.RowProblemError(text)
-        if minutes_in(given[name]) is None:
+        if opening.minutes_in(given[name]) is None:
             raise _not_times(columns, name, given[name])
-    span = span_of(given["opens"], given["closes"])
+    span = opening.span_of(given["opens"], given["closes"])
     if span is None:
         raise table.RowProblemError(_("It opens and closes at the same time."))
     return [span], False, note
@@ -155,7 +143,8 @@ def _sentence(when: When, day: _Day) -> str:
     weekday = when.isoweekday() % 7 if isinstance(when, date) else when
     is_whole_day = any(span.is_whole_day for span in day.spans)
     spans = [
-        (clock(span.start), clock(span.end), span.end > MIDNIGHT) for span in sorted(day.spans)
+        (opening.clock(span.start), opening.clock(span.end), span.end > opening.MIDNIGHT)
+        for span in sorted(day.spans)
     ]
     if day.hebrew:
         on = HEBREW[weekday]
