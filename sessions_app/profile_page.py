@@ -24,6 +24,7 @@ from memoryproject.foundation.admin_kit.staff_pages import OwnPage, staff_page
 from memoryproject.foundation.admin_kit.stamped_form import StampedForm
 from memoryproject.foundation.audit.audit_events import staff_edit_record
 from memoryproject.foundation.integrations.llm.base import ChatMessage
+from memoryproject.foundation.tables import read_table
 from sessions_app.conversations.epochs import profile_locked
 from sessions_app.models import AssistantProfile
 from sessions_app.models.chats import CLIENT, GODFATHER
@@ -31,6 +32,8 @@ from sessions_app.trials.change_trial_page import profile_try
 from sessions_app.turns.facade import PromptParts, Recalled, build_prompt, profile_for_prompt
 from sessions_app.turns.presentation import PromptLine, prompt_lines
 
+_WORDS = read_table(__file__, "page_words.yaml")
+FIELDS, SECTIONS = _WORDS["profile"], _WORDS["profile_sections"]
 MAX_LENGTH = 20_000
 CODES = re.compile(r"[a-z]{2,3}(?:\s*,\s*[a-z]{2,3})*\s*,?")
 
@@ -43,90 +46,30 @@ class TextField(forms.CharField):
         return text.replace("\r\n", "\n") if isinstance(text, str) else text
 
 
-def _area(label: Any, help_text: Any = "", rows: int = 6) -> TextField:
+def _area(name: str, rows: int = 6) -> TextField:
     # Text that begins in Hebrew is written from right to left.
     widget = UnfoldAdminTextareaWidget(attrs={"dir": "auto", "rows": rows})
-    return TextField(
-        label=label, help_text=help_text, required=False, max_length=MAX_LENGTH, widget=widget
-    )
+    return TextField(**FIELDS[name], required=False, max_length=MAX_LENGTH, widget=widget)
+
+
+def _line(name: str, most: int, direction: str = "auto", **options: Any) -> forms.CharField:
+    widget = UnfoldAdminTextInputWidget(attrs={"dir": direction})
+    return forms.CharField(**FIELDS[name], max_length=most, widget=widget, **options)
 
 
 class ProfileForm(StampedForm):
-    name = forms.CharField(
-        label=gettext_lazy("Name"),
-        max_length=64,
-        widget=UnfoldAdminTextInputWidget(attrs={"dir": "auto"}),
-        help_text=gettext_lazy("What the assistant calls itself. In groups it answers to @name."),
-    )
-    business_name = forms.CharField(
-        label=gettext_lazy("Business name"),
-        max_length=80,
-        required=False,
-        widget=UnfoldAdminTextInputWidget(attrs={"dir": "auto"}),
-        help_text=gettext_lazy(
-            "Stands for {business} in canned replies. Empty: the assistant's name."
-        ),
-    )
-    persona = _area(
-        gettext_lazy("Persona"), gettext_lazy("How the assistant speaks and what it is for.")
-    )
-    business_facts = _area(
-        gettext_lazy("About the business"),
-        gettext_lazy("What anybody may know: services, prices, address, policies."),
-        rows=10,
-    )
-    opening_hours = _area(
-        gettext_lazy("Opening hours"),
-        gettext_lazy(
-            "In words, such as “Sunday to Thursday 9:00–18:00”. They count until the hours are set "
-            "under Settings → Opening hours."
-        ),
-        rows=3,
-    )
-    languages = forms.CharField(
-        label=gettext_lazy("Languages"),
-        max_length=64,
-        widget=UnfoldAdminTextInputWidget(attrs={"dir": "ltr"}),
-        help_text=gettext_lazy(
-            "Codes separated by commas, such as en, he. The first one is used where a chat "
-            "shows none."
-        ),
-    )
-
-    privacy_notice_en = _area(
-        gettext_lazy("Privacy notice in English"),
-        gettext_lazy(
-            "Stands before the first answer to each person, except the owner. Empty: nothing is "
-            "added. Tell people here how they stop the assistant: by writing “stop”. Notices in "
-            "other languages follow, each after a line with its code, such as [es]."
-        ),
-        rows=3,
-    )
-    privacy_notice_he = _area(
-        gettext_lazy("Privacy notice in Hebrew"),
-        gettext_lazy("For chats in Hebrew. Empty: the English one is sent."),
-        rows=3,
-    )
+    name = _line("name", 64)
+    business_name = _line("business_name", 80, required=False)
+    persona = _area("persona")
+    business_facts = _area("business_facts", rows=10)
+    opening_hours = _area("opening_hours", rows=3)
+    languages = _line("languages", 64, "ltr")
+    privacy_notice_en = _area("privacy_notice_en", rows=3)
+    privacy_notice_he = _area("privacy_notice_he", rows=3)
 
     class Meta:
         model = AssistantProfile
-        fields: ClassVar = [
-            "name",
-            "business_name",
-            "persona",
-            "business_facts",
-            "opening_hours",
-            "languages",
-            "privacy_notice_en",
-            "privacy_notice_he",
-        ]
-
-    SECTIONS: ClassVar = (
-        (gettext_lazy("Who it is"), ("name", "business_name", "persona")),
-        (gettext_lazy("What it may tell"), ("business_facts", "opening_hours")),
-        (gettext_lazy("How it speaks"), ("languages",)),
-        (gettext_lazy("Privacy notice"), ("privacy_notice_en", "privacy_notice_he")),
-    )
+        fields: ClassVar = list(FIELDS)
 
     def clean_languages(self) -> str:
         languages: str = self.cleaned_data["languages"].strip().casefold()
@@ -134,16 +77,9 @@ class ProfileForm(StampedForm):
             raise forms.ValidationError(_("Write codes of two or three letters, such as en, he."))
         return languages.rstrip(",").rstrip()
 
-    def sections(self) -> "list[Section]":
-        return [
-            Section(str(title), [self[name] for name in names]) for title, names in self.SECTIONS
-        ]
-
-
-@dataclass(frozen=True)
-class Section:
-    title: str
-    fields: list[forms.BoundField]
+    def sections(self) -> list[tuple[str, list[forms.BoundField]]]:
+        """Return the titles of the sections, each with its fields."""
+        return [(str(each["title"]), [self[name] for name in each["fields"]]) for each in SECTIONS]
 
 
 # Build the prompt that the chat model would get for an unsaved profile.

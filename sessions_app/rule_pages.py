@@ -15,11 +15,7 @@ from django.utils import timezone
 from django.utils.dates import WEEKDAYS as DAY_NAMES
 from django.utils.text import Truncator
 from django.utils.translation import gettext as _, gettext_lazy, ngettext
-from unfold.widgets import (
-    UnfoldAdminCheckboxSelectMultipleWidget,
-    UnfoldAdminTextareaWidget,
-    UnfoldAdminTextInputWidget,
-)
+from unfold import widgets
 
 from memoryproject.foundation.admin_kit.display import shown_link
 from memoryproject.foundation.admin_kit.staff_admin import StaffAdmin
@@ -27,6 +23,7 @@ from memoryproject.foundation.admin_kit.staff_pages import OwnPage, rights_requi
 from memoryproject.foundation.audit.audit_events import staff_edit_record, staff_record
 from memoryproject.foundation.integrations.whatsapp.base import Template
 from memoryproject.foundation.process.jobs import enqueue
+from memoryproject.foundation.tables import read_table
 from sessions_app.conversations.history_queries import profile_current
 from sessions_app.hours import WEEKDAYS, day_spans, hours_of, line_twice
 from sessions_app.models import Chat, OpeningHours, Rule, RuleRun
@@ -37,56 +34,30 @@ from sessions_app.takeover.facade import ReplyRefusedError, placeholders_check, 
 
 # The opening hours.
 
+_WORDS = read_table(__file__, "page_words.yaml")
+HOURS, DONE = _WORDS["hours"], _WORDS["done"]
 # A memory, prompts and answers hold some lines of other days.
 MAX_LINE = 200
 
 
-def _day(label: Any, help_text: Any = "") -> forms.CharField:
-    widget = UnfoldAdminTextInputWidget(attrs={"dir": "auto"})
-    return forms.CharField(
-        label=label, help_text=help_text, required=False, max_length=200, widget=widget
-    )
+def _day(day: int, help_text: Any = "") -> forms.CharField:
+    widget = widgets.UnfoldAdminTextInputWidget(attrs={"dir": "auto"})
+    options: Any = {"label": DAY_NAMES[day], "help_text": help_text, "widget": widget}
+    return forms.CharField(**options, required=False, max_length=200)
 
 
-def _lines(label: Any, help_text: Any, most: int) -> forms.CharField:
-    widget = UnfoldAdminTextareaWidget(attrs={"dir": "auto", "rows": 5})
-    return forms.CharField(
-        label=label, help_text=help_text, required=False, max_length=most, widget=widget
-    )
+def _lines(name: str, most: int) -> forms.CharField:
+    widget = widgets.UnfoldAdminTextareaWidget(attrs={"dir": "auto", "rows": 5})
+    return forms.CharField(**HOURS[name], required=False, max_length=most, widget=widget)
 
 
 class HoursForm(forms.ModelForm):  # type: ignore[type-arg]
     """The texts are kept in one column: see AssistantProfile.hours."""
 
-    sunday = _day(
-        DAY_NAMES[6],
-        gettext_lazy(
-            "Such as 9:00–12:00, 16:00–19:00. “24 hours” is around the clock; 20:00–2:00 ends "
-            "after midnight; a day without times is a closed one."
-        ),
-    )
-    monday = _day(DAY_NAMES[0])
-    tuesday = _day(DAY_NAMES[1])
-    wednesday = _day(DAY_NAMES[2])
-    thursday = _day(DAY_NAMES[3])
-    friday = _day(DAY_NAMES[4])
-    saturday = _day(DAY_NAMES[5])
-    dates = _lines(
-        gettext_lazy("Other days"),
-        gettext_lazy(
-            "A line for each date or range of dates, with its hours or “closed”, and a name: "
-            "24/12/2026 9:00–13:00 Christmas Eve, or 25/12/2026–26/12/2026 closed Christmas."
-        ),
-        20_000,
-    )
-    away_text = _lines(
-        gettext_lazy("Away text"),
-        gettext_lazy(
-            "Sent once to each client who writes while you are closed, until you open again. "
-            "{name} becomes the client's name, {business} the business's. Empty: nothing is sent."
-        ),
-        4_000,
-    )
+    sunday = _day(6, HOURS["sunday"])
+    monday, tuesday, wednesday, thursday, friday, saturday = map(_day, range(6))
+    dates = _lines("dates", 20_000)
+    away_text = _lines("away_text", 4_000)
     NAMES = (*WEEKDAYS, "dates", "away_text")
 
     class Meta:
@@ -165,14 +136,6 @@ class OpeningHoursAdmin(StaffAdmin):
 ACTIONS = ("add_label", "assignees", "tells", "due_minutes", "text", "template")
 LAST_WEEK = timedelta(days=7)
 MAX_SHOWN = 200
-DONE = {
-    "label": gettext_lazy("label added"),
-    "assign": gettext_lazy("assigned"),
-    "tell": gettext_lazy("told"),
-    "due": gettext_lazy("marked as due"),
-    "text": gettext_lazy("text sent"),
-    "template": gettext_lazy("template sent"),
-}
 
 
 def rule_sentence(rule: Rule, people: Sequence[str]) -> str:
@@ -256,7 +219,7 @@ class RuleAdmin(StaffAdmin):
 
     def formfield_for_manytomany(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         kwargs["queryset"] = User.objects.filter(is_active=True, is_staff=True).order_by("username")
-        kwargs["widget"] = UnfoldAdminCheckboxSelectMultipleWidget()
+        kwargs["widget"] = widgets.UnfoldAdminCheckboxSelectMultipleWidget()
         return super().formfield_for_manytomany(db_field, request, **kwargs)
 
     def save_model(self, request: HttpRequest, obj: Rule, form: Any, change: bool) -> None:

@@ -13,7 +13,7 @@ from django.db import transaction
 from django.db.models import F, QuerySet
 from django.db.models.functions import Collate
 
-from memories_app.memory_document_format import names
+from memories_app.memory_document_format import names as spelling
 from memories_app.memory_document_format.envelope import Envelope, envelope_read
 from memories_app.memory_documents.store import Kept, Key
 from memories_app.models import MemoryDocument, MemoryDocumentVersion
@@ -63,7 +63,7 @@ def new_row(document: Kept, *, now: datetime) -> MemoryDocument:
     return MemoryDocument(
         category=key.category,
         name=key.name,
-        identifier=names.identifier_of(key.category, key.name),
+        identifier=spelling.identifier_of(key.category, key.name),
         archived_at=now if key.archived else None,
         **_columns(document.envelope),
     )
@@ -95,8 +95,8 @@ def row_update(row: MemoryDocument, envelope: Envelope, *, actor: Actor, now: da
 def row_archive(row: MemoryDocument, *, now: datetime) -> None:
     """Archive the document. A name that is taken in the archive gets a number."""
     archive = rows_in(row.category, archived=True).filter(name__startswith=row.name)
-    row.name = names.numbered(row.name, archive.values_list("name", flat=True))
-    row.identifier = names.identifier_of(row.category, row.name)
+    row.name = spelling.numbered(row.name, archive.values_list("name", flat=True))
+    row.identifier = spelling.identifier_of(row.category, row.name)
     row.archived_at = now
     row.save()
 
@@ -116,8 +116,8 @@ def event_of(
 
 
 def _columns(envelope: Envelope) -> dict[str, Any]:
-    columns = ("summary", "session_id", "status", "created", "changed")
-    return {name: getattr(envelope, name) for name in columns}
+    names = ("summary", "session_id", "status", "created", "changed")
+    return {name: getattr(envelope, name) for name in names}
 
 
 # Delete documents with all their versions.
@@ -135,7 +135,7 @@ def documents_remove_older(*, category: str, before: datetime, actor: Actor) -> 
 def documents_remove(*, ids: Sequence[UUID], actor: Actor) -> int:
     """Delete these documents, archived or not; return how many existed."""
     with transaction.atomic():
-        categories_lock(names.CATEGORIES)
+        categories_lock(spelling.CATEGORIES)
         rows = list(MemoryDocument.objects.filter(pk__in=list(ids)))
         _remove(rows, actor)
     return len(rows)
@@ -198,16 +198,16 @@ def documents_tend(*, now: datetime, context_older_than: timedelta | None) -> di
     removed: list[str] = []
     if context_older_than is not None:
         before = now - context_older_than
-        removed = documents_remove_older(category=names.CONTEXT, before=before, actor=SYSTEM)
+        removed = documents_remove_older(category=spelling.CONTEXT, before=before, actor=SYSTEM)
     return {"removed": len(removed), "archived": _archive_completed(now)}
 
 
 def _archive_completed(now: datetime) -> int:
     with transaction.atomic():
-        categories_lock([names.HANDOFFS])
+        categories_lock([spelling.HANDOFFS])
         rows = [
             row
-            for row in rows_in(names.HANDOFFS).filter(status=names.COMPLETE)
+            for row in rows_in(spelling.HANDOFFS).filter(status=spelling.COMPLETE)
             if envelope_of(row).is_completed
         ]
         for row in rows:

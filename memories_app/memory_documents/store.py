@@ -9,17 +9,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from memories_app.memory_document_format import strict_json
+from memories_app.memory_document_format import names as spelling, strict_json
 from memories_app.memory_document_format.envelope import Envelope, envelope_saved
-from memories_app.memory_document_format.names import (
-    CATEGORIES,
-    SUFFIX,
-    Pattern,
-    identifier_of,
-    identifier_read,
-    name_for,
-    newest,
-)
 
 if TYPE_CHECKING:  # A tree needs no Django.
     from memories_app.models import MemoryDocument
@@ -27,7 +18,7 @@ if TYPE_CHECKING:  # A tree needs no Django.
 CREATED, UPDATED, UNCHANGED, CONFLICT = "created", "updated", "unchanged", "conflict"
 ARCHIVE = "archive"
 # All places of documents: a category, and whether it is the one in the archive.
-PLACES = [(category, archived) for archived in (False, True) for category in CATEGORIES]
+PLACES = [(category, archived) for archived in (False, True) for category in spelling.CATEGORIES]
 
 # Called with the number done and the total.
 Progress = Callable[[int, int], None]
@@ -52,7 +43,7 @@ class Key:
     def path(self) -> str:
         """Return the path of the file below the root of a tree, printable."""
         folder = f"{ARCHIVE}/{self.category}" if self.archived else self.category
-        return f"{folder}/{strict_json.printable(self.name)}{SUFFIX}"
+        return f"{folder}/{strict_json.printable(self.name)}{spelling.SUFFIX}"
 
     def not_found(self) -> strict_json.MemoryDocumentNotFoundError:
         return strict_json.MemoryDocumentNotFoundError(f"There is no {self.path}.")
@@ -111,17 +102,13 @@ class Put:
     outcome: str
     detail: str = ""
 
-    @property
-    def is_written(self) -> bool:
-        return self.outcome in (CREATED, UPDATED)
-
 
 @dataclass(frozen=True)
 class Filter:
     """A filter for lists; the default matches all documents. ``since``: changed then or later."""
 
-    categories: Sequence[str] = CATEGORIES
-    pattern: Pattern | None = None
+    categories: Sequence[str] = spelling.CATEGORIES
+    pattern: spelling.Pattern | None = None
     since: datetime | None = None
     archived: bool = False
 
@@ -153,10 +140,10 @@ class MemoryDocumentStore(ABC):
         Raises MemoryDocumentInvalidError, also if the existing document is broken.
         """
         now = self._now()
-        key = Key(category, name_for(category, identifier, now.date()))
+        key = Key(category, spelling.name_for(category, identifier, now.date()))
         values: dict[str, Any] = {
             "category": category,
-            "summary": identifier_of(category, key.name),
+            "summary": spelling.identifier_of(category, key.name),
             "content": content,
             "session_id": session_id,
             "now": now,
@@ -194,7 +181,6 @@ class MemoryDocumentStore(ABC):
     def find(self, wanted: Filter) -> Iterator[Found | Broken]:
         """Yield documents by category, then by name. Only a few are in memory at once."""
 
-    @abstractmethod
     def cleanup(
         self,
         *,
@@ -204,6 +190,8 @@ class MemoryDocumentStore(ABC):
         progress: Progress = no_progress,
     ) -> Removed:
         """Remove documents that were last saved longer ago; never archived ones."""
+        before = self._now() - older_than
+        return self._cleanup(category, before, dry_run=dry_run, progress=progress)
 
     @abstractmethod
     def count(self) -> int:
@@ -213,18 +201,53 @@ class MemoryDocumentStore(ABC):
     def walk(self) -> Iterator[Kept | Broken]:
         """Yield all documents, including archived ones. Only a few are in memory at once."""
 
-    @abstractmethod
     def put(self, documents: Sequence[Kept], *, replace: bool = False) -> list[Put]:
         """Store documents unchanged, each at its place.
 
         An existing document with another text is a conflict and stays, unless ``replace`` is set.
         """
+        with self._writing(*{document.key.category for document in documents}):
+            return [self._put(document, replace=replace) for document in documents]
+
+    def _put(self, document: Kept, *, replace: bool) -> Put:
+        key = document.key
+        there = self._kept_or_broken(key)
+        if isinstance(there, Broken):
+            return Put(key, CONFLICT, f"what is there is broken: {there.problems[0]}")
+        if there is None:
+            is_known = not key.archived and self._is_archived_by_now(document)
+        else:
+            is_known = there.envelope.sha256 == document.envelope.sha256
+        if is_known:
+            return Put(key, UNCHANGED)
+        if there is not None and not replace:
+            return Put(key, CONFLICT, "another text stands there")
+        self._write(document, is_new=there is None, now=self._now(), action="import")
+        return Put(key, CREATED if there is None else UPDATED)
+
+    def _is_archived_by_now(self, document: Kept) -> bool:
+        """Return whether the same text was archived here since; then it isn't restored."""
+        category, name = document.key.category, document.key.name
+        names = spelling.numbers_of(name, self._archived_like(category, name))
+        there = (self._kept_or_broken(Key(category, each, archived=True)) for each in names)
+        return any(
+            isinstance(one, Kept) and one.envelope.text == document.envelope.text for one in there
+        )
+
+    def _kept_or_broken(self, key: Key) -> Kept | Broken | None:
+        """Read a document; None if there is none."""
+        try:
+            return self._read(key)
+        except strict_json.MemoryDocumentNotFoundError:
+            return None
+        except strict_json.MemoryDocumentInvalidError as error:
+            return Broken(key.path, tuple(error.problems))
 
     def _meant(self, category: str, identifier: str, *, archived: bool = False) -> Key:
         """Return the document that an identifier means. Raises MemoryDocumentNotFoundError."""
-        identifier = identifier_read(identifier)
+        identifier = spelling.identifier_read(identifier)
         names = self._names_like(Key(category, identifier, archived))
-        name = newest(category, identifier, names)
+        name = spelling.newest(category, identifier, names)
         if name is None:
             raise Key(category, identifier, archived).not_found()
         return Key(category, name, archived)
@@ -236,40 +259,34 @@ class MemoryDocumentStore(ABC):
             return None
 
     @abstractmethod
-    def _writing(self, category: str) -> AbstractContextManager[None]:
-        """Let nobody else write documents of this category."""
+    def _cleanup(
+        self, category: str, before: datetime, *, dry_run: bool, progress: Progress
+    ) -> Removed:
+        """Do ``cleanup`` of documents that were last saved before this time."""
+
+    @abstractmethod
+    def _writing(self, *categories: str) -> AbstractContextManager[None]:
+        """Let nobody else write documents of these categories."""
 
     @abstractmethod
     def _names_like(self, key: Key) -> Iterable[str]:
         """Return the names that the key's name may mean, with or without a date."""
 
     @abstractmethod
+    def _archived_like(self, category: str, name: str) -> Iterable[str]:
+        """Return the names in the archive that begin so; there may be others among them."""
+
+    @abstractmethod
     def _read(self, key: Key) -> Kept:
         """Read a document. Raises MemoryDocumentNotFoundError, MemoryDocumentInvalidError."""
 
     @abstractmethod
-    def _write(self, document: Kept, *, is_new: bool, now: datetime) -> None:
-        """Create or replace a document. Call it within ``_writing``."""
+    def _write(self, document: Kept, *, is_new: bool, now: datetime, action: str = "save") -> None:
+        """Create or replace a document. Call it within ``_writing``. ``action``: for the audit."""
 
     @abstractmethod
     def _archive(self, key: Key) -> Key:
         """Archive a document, with a number if its name is taken there; return its new place."""
-
-
-def put_outcome(
-    document: Kept, there: str | None, *, replace: bool, is_archived: Callable[[], bool]
-) -> Put:
-    """Return the result of putting a document; the caller then writes it.
-
-    ``there``: the hash of what has its place. ``is_archived`` returns whether the same
-    text was archived here since; then it isn't restored.
-    """
-    key = document.key
-    if there is None:
-        return Put(key, UNCHANGED if not key.archived and is_archived() else CREATED)
-    if there == document.envelope.sha256:
-        return Put(key, UNCHANGED)
-    return Put(key, UPDATED) if replace else Put(key, CONFLICT, "another text stands there")
 
 
 # Copy the documents of one store into another.

@@ -14,7 +14,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from memories_app.memory_document_format import envelope, strict_json
+from memories_app.memory_document_format import strict_json
+from memories_app.memory_document_format.envelope import envelope_read
 from memories_app.memory_document_format.names import CATEGORIES, SUFFIX, name_refused
 from memories_app.memory_documents.store import ARCHIVE, Kept, Key
 from memoryproject.foundation.process.storage import FOLDER_MODE, folder_make
@@ -232,7 +233,7 @@ def kept_read(folder: int, key: Key) -> Kept:
         raise key.not_found() from None
     except OSError as error:
         raise _unreadable(key, f"can't be read: {error.strerror}") from error
-    return Kept(key, envelope.envelope_read(raw, category=key.category, place=key.path))
+    return Kept(key, envelope_read(raw, category=key.category, place=key.path))
 
 
 def _unreadable(key: Key, why: str) -> strict_json.MemoryDocumentInvalidError:

@@ -6,12 +6,12 @@ from memories_app.memory_documents import document_api
 from memoryproject.foundation.rest_kit.views import ID, ApiView
 from sessions_app.api.views import AuditVerifyView, AuditView, IndexView, MemoryDocumentView, MeView
 from sessions_app.cards.api import CardView
-from sessions_app.conversation_views import chats_api, message_api, search_api, session_api
+from sessions_app.conversation_views import chats_api, message_api, session_api
 from sessions_app.documents.document_api import FilesView, FileView
 from sessions_app.forgetting.presentation import ReceiptsView, ReceiptView
 from sessions_app.inbound.chat_api import AskView
 from sessions_app.jobs import api as jobs
-from sessions_app.memories.api import delete_api, keyed_api, memory_api, recall_api
+from sessions_app.memories.api import keyed_api, memory_api, recall_api
 from sessions_app.memories.presentation import MemoryExportView, MemoryImportView
 from sessions_app.person.api import PersonView
 from sessions_app.transcripts.api import (
@@ -48,7 +48,7 @@ urlpatterns = [
         session_api.SummaryView,
         "session-summary",
     ),
-    _at("messages/search/", search_api.MessageSearchView, "messages-search"),
+    _at("messages/search/", message_api.MessageSearchView, "messages-search"),
     _at("chats/", chats_api.ChatsView, "chats"),
     _at("chats/<str:whatsapp_chat>/", chats_api.ChatView, "chat-detail"),
     _at("chats/<str:whatsapp_chat>/person/", PersonView, "chat-person"),
@@ -59,7 +59,7 @@ urlpatterns = [
     _at("memories/recall/", recall_api.RecallView, "memories-recall"),
     _at("memories/export/", MemoryExportView, "memories-export"),
     _at("memories/import/", MemoryImportView, "memories-import"),
-    _at("memories/delete/", delete_api.MemoriesDeleteView, "memories-delete"),
+    _at("memories/delete/", keyed_api.MemoriesDeleteView, "memories-delete"),
     _at("memories/keyed/", keyed_api.NamespacesView, "keyed-namespaces"),
     _at("memories/keyed/<str:namespace>/", keyed_api.NamespaceMemoriesView, "keyed-list"),
     _at("memories/keyed/<str:namespace>/<key:key>/", keyed_api.KeyedView, "keyed"),

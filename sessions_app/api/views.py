@@ -16,6 +16,7 @@ from memories_app.memory_documents.document_api import (
     document_location,
     location,
 )
+from memories_app.memory_documents.document_rows import key_of
 from memoryproject import __version__
 from memoryproject.foundation.audit.audit_events import (
     ACTOR_KINDS,
@@ -153,17 +154,14 @@ class MemoryDocumentView(DocumentView):
         headers = {}
 
         def find() -> Any:
-            kept = self.store().load(**place)
+            row = self.store().row(**place)
             # From here on it is this very document, also if a newer one comes meanwhile.
-            place["identifier"] = kept.key.name
-            headers["Content-Location"] = document_location(kept.key)
-            return self.store().document_id(**place)
+            place["identifier"] = row.name
+            headers["Content-Location"] = document_location(key_of(row))
+            return row
 
         response = forget_once(
-            self,
-            kind="memory_document",
-            find=find,
-            etag=lambda: document_etag(self.store().load(**place)),
+            self, "memory_document", find, lambda _row: document_etag(self.store().load(**place))
         )
         for name, value in headers.items():
             response[name] = value

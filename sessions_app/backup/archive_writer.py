@@ -19,20 +19,7 @@ from django.db.models import Q
 from memories_app.documents.document_store import IncomingFile
 from memoryproject.foundation.integrations.media_storage.base import MediaStorage
 from memoryproject.foundation.process.storage import folder_sync
-from sessions_app.backup.archive import (
-    BLOCK,
-    MANIFEST,
-    SIGNATURE,
-    ArchiveAccess,
-    ArchiveError,
-    ArchiveReader,
-    Manifest,
-    Member,
-    encrypt,
-    manifest_document,
-    media_member,
-    signature_of,
-)
+from sessions_app.backup import archive as archives
 from sessions_app.models import MediaFile
 from sessions_app.models.summaries import MediaState
 
@@ -46,14 +33,14 @@ class ArchiveWriter:
     """
 
     def __init__(
-        self, path: Path, *, access: ArchiveAccess, recipients: Sequence[str] = ()
+        self, path: Path, *, access: archives.ArchiveAccess, recipients: Sequence[str] = ()
     ) -> None:
         """Create the temporary file. Raises ArchiveError if ``path`` exists or that fails.
 
         ``recipients``: the public keys for which the archive is encrypted; none: it isn't.
         """
         if path.exists():
-            raise ArchiveError(f"{path} exists already: choose another name.")
+            raise archives.ArchiveError(f"{path} exists already: choose another name.")
         self.path = path
         self._access = access
         self._recipients = recipients
@@ -61,7 +48,7 @@ class ArchiveWriter:
         try:
             descriptor = os.open(self._temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, OWNER_ONLY)
         except OSError as error:
-            raise ArchiveError(f"{path} can't be written: {error.strerror}.") from error
+            raise archives.ArchiveError(f"{path} can't be written: {error.strerror}.") from error
         self._file: IO[bytes] = os.fdopen(descriptor, "w+b")
         # The plain form of an encrypted archive has no name, and is never where backups are kept.
         self._plain = (
@@ -90,7 +77,7 @@ class ArchiveWriter:
         *,
         columns: list[str] | None = None,
         is_packed: bool = False,
-    ) -> Member:
+    ) -> archives.Member:
         """Write one file. Each line feed ends a row: COPY's text format escapes all others.
 
         ``is_packed``: its content is compressed already, as pictures are.
@@ -109,21 +96,21 @@ class ArchiveWriter:
                     rows += block.count(b"\n")
         except OSError as error:
             raise self._unwritable(error) from error
-        return Member(name, size, digest.hexdigest(), rows, columns or [])
+        return archives.Member(name, size, digest.hexdigest(), rows, columns or [])
 
-    def publish(self, manifest: Manifest) -> None:
+    def publish(self, manifest: archives.Manifest) -> None:
         """Finish the archive, sign it, verify it, and give it its name. Raises ArchiveError."""
-        document = manifest_document(manifest)
+        document = archives.manifest_document(manifest)
         text = json.dumps(document, ensure_ascii=False, indent=1).encode()
         try:
-            self._zip.writestr(MANIFEST, text)
-            self._zip.writestr(SIGNATURE, signature_of(text, self._access.key))
+            self._zip.writestr(archives.MANIFEST, text)
+            self._zip.writestr(archives.SIGNATURE, archives.signature_of(text, self._access.key))
             self._zip.close()
             self._plain.flush()
-            with ArchiveReader(self.path, access=self._access, file=self._plain) as reader:
+            with archives.ArchiveReader(self.path, access=self._access, file=self._plain) as reader:
                 reader.check_all()
             if self._recipients:
-                encrypt(self._plain, self._file, self._recipients)
+                archives.encrypt(self._plain, self._file, self._recipients)
                 self._file.flush()
             os.fsync(self._file.fileno())
         except OSError as error:
@@ -131,12 +118,16 @@ class ArchiveWriter:
         try:
             name_file(self._temporary, self.path)
         except FileExistsError:
-            raise ArchiveError(f"{self.path} exists already: choose another name.") from None
+            raise archives.ArchiveError(
+                f"{self.path} exists already: choose another name."
+            ) from None
         except OSError as error:
             raise self._unwritable(error) from error
 
-    def _unwritable(self, error: OSError) -> ArchiveError:
-        return ArchiveError(f"{self.path} can't be written: {error.strerror}. Nothing is left.")
+    def _unwritable(self, error: OSError) -> archives.ArchiveError:
+        return archives.ArchiveError(
+            f"{self.path} can't be written: {error.strerror}. Nothing is left."
+        )
 
 
 # Give a finished file its final name. Independent of Django.
@@ -185,13 +176,15 @@ def kept_files() -> list[str]:
     return [str(key) for key in kept.values_list("media_id", flat=True)]
 
 
-def media_add(archive: ArchiveWriter, storage: MediaStorage, names: list[str]) -> dict[str, Member]:
+def media_add(
+    archive: ArchiveWriter, storage: MediaStorage, names: list[str]
+) -> dict[str, archives.Member]:
     """Write the files into the archive.
 
     One that was removed since the rows were read, because its message was forgotten or its
     retention ended, isn't in the archive. Raises ArchiveError and OSError.
     """
-    added: dict[str, Member] = {}
+    added: dict[str, archives.Member] = {}
     for name in names:
         try:
             file = storage.open(name)
@@ -199,13 +192,13 @@ def media_add(archive: ArchiveWriter, storage: MediaStorage, names: list[str]) -
             logger.warning("The file %s isn't there any more: the backup is without it.", name)
             continue
         with file:
-            blocks = iter(lambda file=file: file.read(BLOCK), b"")  # type: ignore[misc]
-            added[name] = archive.add(media_member(name), blocks, is_packed=True)
+            blocks = iter(lambda file=file: file.read(archives.BLOCK), b"")  # type: ignore[misc]
+            added[name] = archive.add(archives.media_member(name), blocks, is_packed=True)
     return added
 
 
 @contextmanager
-def media_put_back(archive: ArchiveReader, storage: MediaStorage | None) -> Iterator[int]:
+def media_put_back(archive: archives.ArchiveReader, storage: MediaStorage | None) -> Iterator[int]:
     """Put the archive's files into ``storage``, and yield how many; without a storage none.
 
     Where the block fails, those that weren't there before are removed again. Raises ArchiveError
@@ -234,7 +227,9 @@ def _undo(storage: MediaStorage, names: list[str]) -> None:
         logger.warning("%d files are left that belong to nothing: %s", len(names), error)
 
 
-def _put(archive: ArchiveReader, member: Member, storage: MediaStorage, name: str) -> None:
+def _put(
+    archive: archives.ArchiveReader, member: archives.Member, storage: MediaStorage, name: str
+) -> None:
     with IncomingFile(storage.incoming, max_bytes=sys.maxsize) as file:
         for block in archive.blocks(member):
             file.write(block)

@@ -115,9 +115,9 @@ def _posted(
     if key is None:
         raise BadRequest("key: the form's own")
     if chosen.lacks:
-        raise takeover.ReplyRefusedError(takeover.Refusal.TEMPLATE_LACKS, name=chosen.lacks)
+        raise takeover.ReplyRefusedError("template_lacks", name=chosen.lacks)
     for unknown in takeover.unknown_placeholders(" ".join(values)):
-        raise takeover.ReplyRefusedError(takeover.Refusal.TEMPLATE_VALUE, name=unknown)
+        raise takeover.ReplyRefusedError("template_value", name=unknown)
     takeover.template_check(sending.template_for(Chat(client_name=_("Name")), chosen, values))
     if do == "test":
         owner = next(iter(sorted(settings.GODFATHER_PHONE)), "")

@@ -17,6 +17,7 @@ from memories_app.visibility import memories_for_staff
 from memoryproject.foundation.admin_kit.display import moment_shown
 from memoryproject.foundation.admin_kit.staff_pages import rights_required, staff_page
 from memoryproject.foundation.audit.audit_events import staff_actor, staff_read_record
+from memoryproject.foundation.tables import read_table
 from memoryproject.foundation.text.phone_numbers import number_shown, phone_forms
 from sessions_app.contacts.contact_list import alike_contacts, contact_rows, contacts_found
 from sessions_app.contacts.contact_pages import MERGE, contact_name
@@ -34,6 +35,7 @@ from sessions_app.turns.facade import answer_soon
 FIND = "admin/contacts/merge_find.html"
 PREVIEW = "admin/contacts/merge.html"
 SHOWN = 20
+WARNINGS = read_table(__file__, "words.yaml")["warnings"]
 
 
 def merge_find_page(request: HttpRequest, chat_id: UUID) -> TemplateResponse:
@@ -267,27 +269,13 @@ def warnings_of(preview: merge_chats.MergePreview) -> list[str]:
     found = []
     phones = [kept.chat.client_phone, gone.chat.client_phone]
     if all(phones) and phones[1] not in phone_forms(phones[0]):
-        found.append(
-            _(
-                "These are two phone numbers. Make sure that they are one person's: whoever writes "
-                "from either number is answered with everything that was said from both."
-            )
-        )
+        found.append("phones")
     if kept.talking and gone.talking:
-        found.append(
-            _(
-                "Both are in a conversation now. The one with the later message goes on, the other "
-                "one ends."
-            )
-        )
+        found.append("talking")
     accounts = {(side.chat.provider, side.chat.number_id) for side in (kept, gone)}
     if len(accounts) > 1:
-        found.append(
-            _(
-                "The two wrote to different accounts of ours. Each message is answered from the "
-                "account that it came to; what staff write goes out by the one that was used last."
-            )
-        )
+        found.append("accounts")
+    found = [str(WARNINGS[name]) for name in found]
     if preview.shared_facts:
         found.append(
             ngettext(

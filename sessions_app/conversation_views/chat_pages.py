@@ -7,23 +7,24 @@ from django import forms
 from django.conf import settings
 from django.contrib import admin, messages
 from django.contrib.auth.models import User
+from django.core.cache import cache
 from django.core.exceptions import PermissionDenied
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect
+from django.utils import timezone
 from django.utils.translation import gettext as _, gettext_lazy, ngettext
 
+from memoryproject.foundation.admin_kit import staff_admin
 from memoryproject.foundation.admin_kit.display import column, moment_shown, shown_link, shown_mark
 from memoryproject.foundation.admin_kit.list_csv import PARAMETER as CSV
 from memoryproject.foundation.admin_kit.list_filters import choice_filter
-from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin, StaffTabularInline
 from memoryproject.foundation.admin_kit.staff_pages import OwnPage, is_live, rights_required
 from memoryproject.foundation.audit.audit_events import staff_edit_record
 from memoryproject.foundation.errors.stored_errors import translate_error
 from memoryproject.foundation.process.narrowing import instance
 from sessions_app.cards.admin import MakeCards, card_link
 from sessions_app.conversation_views.conversation_page import conversation_page
-from sessions_app.conversation_views.session_actions import viewer_seen
 from sessions_app.conversations.chat_queries import with_address
 from sessions_app.forgetting.presentation import ForgetAction
 from sessions_app.inbox.filters_page import FILTER_PAGES
@@ -37,7 +38,7 @@ from sessions_app.presentation.audited_view import ConversationAdmin
 from sessions_app.presentation.links import chat_links, list_address, messages_address
 
 
-class AddressInline(StaffTabularInline):
+class AddressInline(staff_admin.StaffTabularInline):
     model = ChatAddress
     extra = 0
     can_delete = False
@@ -72,6 +73,30 @@ class ChatForm(forms.ModelForm):  # type: ignore[type-arg]
             )
         }
         widgets: ClassVar = {"memory_enabled": MemorySwitch}
+
+
+# The staff who have a conversation open, kept in the cache for less than a minute.
+
+
+# The open page calls every 10 seconds; who hasn't called for longer has left.
+LASTS_SECONDS = 25
+
+
+def viewer_seen(*, chat_id: UUID, user: User) -> list[str]:
+    """Record that a user has the chat open; return the names of the others, in order.
+
+    Two users who call at the same moment may miss each other until the next call.
+    """
+    now = timezone.now().timestamp()
+    key = f"viewers:{chat_id}"
+    others = {
+        number: (name, at)
+        for number, (name, at) in cache.get(key, {}).items()
+        if number != user.pk and now - at < LASTS_SECONDS
+    }
+    own = (user.get_full_name() or user.get_username(), now)
+    cache.set(key, {**others, user.pk: own}, LASTS_SECONDS)
+    return sorted(name for name, _at in others.values())
 
 
 # Tell the open page of a conversation who else has it open.
@@ -113,21 +138,13 @@ class ChatAdmin(AccessActions, ForgetAction, ConversationAdmin):
         "addresses__address",
     )
     inlines: ClassVar = [AddressInline]
-    fieldsets = (
-        (None, {"fields": ("memory_enabled", "owner_pause_minutes", "links")}),
-        (
-            gettext_lazy("Who it is"),
-            {"fields": ("client_name", "staff_name", "client_phone", "kind", "language")},
-        ),
+    fieldsets = staff_admin.sections(
+        (None, "memory_enabled owner_pause_minutes links"),
+        (gettext_lazy("Who it is"), "client_name staff_name client_phone kind language"),
         (
             gettext_lazy("Technical details"),
-            {
-                "classes": ["collapse"],
-                "fields": (
-                    *("whatsapp_chat", "provider", "number_id"),
-                    *("created_at", "updated_at", "id"),
-                ),
-            },
+            "whatsapp_chat provider number_id created_at updated_at id",
+            {"classes": ["collapse"]},
         ),
     )
 
@@ -163,12 +180,6 @@ class ChatAdmin(AccessActions, ForgetAction, ConversationAdmin):
             for name, (_action, _name, description) in self.get_actions(request).items()
         ]
 
-    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        """Show the memory in words to users who may not switch it."""
-        if self.has_change_permission(request, obj):
-            return self.fields
-        return ["memory" if name == "memory_enabled" else name for name in self.fields]
-
     def get_object(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
         """Return the chat with its reader, whose rights decide which pages are linked."""
         chat: Any = super().get_object(request, *args, **kwargs)
@@ -195,7 +206,7 @@ class ChatAdmin(AccessActions, ForgetAction, ConversationAdmin):
     links = column(gettext_lazy("related pages"), lambda chat: chat_links(chat, chat.reader))
 
 
-class FoundByNumber(ReadOnlyAdmin):
+class FoundByNumber(staff_admin.ReadOnlyAdmin):
     """A list of rows of chats, whose search also takes a number as people write it."""
 
     def get_search_results(

@@ -14,45 +14,17 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
+from memoryproject.foundation.rest_kit import operations, serializers as kit, views
 from memoryproject.foundation.rest_kit.authentication import require_reading
 from memoryproject.foundation.rest_kit.errors import refuse
 from memoryproject.foundation.rest_kit.idempotency import idempotent
-from memoryproject.foundation.rest_kit.operations import (
-    CHANGED_MEANWHILE,
-    IF_MATCH,
-    described,
-    etag,
-    path_parameter,
-    versioned,
-)
-from memoryproject.foundation.rest_kit.serializers import (
-    Choice,
-    Items,
-    Moment,
-    StoredMoment,
-    Strict,
-    Text,
-    Truth,
-)
-from memoryproject.foundation.rest_kit.views import (
-    ApiView,
-    ListView,
-    etag_of_document,
-    etagged,
-    require_match,
-)
 from memoryproject.foundation.text.uuids import iso_utc
 from sessions_app.conversations.phrases import languages
 from sessions_app.forgetting.presentation import FORGETTING, forget_once, forgets
 from sessions_app.inbox.labels import chats_assign, chats_label, chats_unlabel
 from sessions_app.inbox.move_markers import ReviewError, chats_record
 from sessions_app.models import Chat, ChatAddress, ChatLabel, Label
-from sessions_app.presentation.access import (
-    CHAT_FIELDS,
-    WHATSAPP_CHAT_SCHEMA,
-    ChatFilters,
-    chat_within,
-)
+from sessions_app.presentation import access
 from sessions_app.turns.dependencies import max_answer_age
 from sessions_app.turns.facade import answer_soon, chat_locked, chat_pause, chat_resume
 
@@ -67,7 +39,7 @@ class ChatSerializer(serializers.Serializer[Any]):
     language = serializers.CharField()
     fixed_language = serializers.CharField()
     memory_enabled = serializers.BooleanField(allow_null=True)
-    created_at = Moment()
+    created_at = kit.Moment()
     name = serializers.CharField(source="staff_name")
     labels = serializers.SerializerMethodField()
     assignee = serializers.CharField(
@@ -87,7 +59,7 @@ class ChatSerializer(serializers.Serializer[Any]):
         pause = getattr(chat, "pause", None)
         return pause is not None and pause.holds(timezone.now())
 
-    @extend_schema_field(Moment(allow_null=True))
+    @extend_schema_field(kit.Moment(allow_null=True))
     def get_paused_until(self, chat: Chat) -> str | None:
         until = chat.pause.until if self.get_paused(chat) else None
         return iso_utc(until) if until else None
@@ -97,14 +69,14 @@ class ChatSerializer(serializers.Serializer[Any]):
         return sorted({link.address for link in chat.addresses.all() if link.left_at is None})
 
 
-class ChangeChatSerializer(Strict):
-    name = Text(source="staff_name", allow_blank=True, max_length=255)
-    language = Choice(sorted(languages()), source="fixed_language", allow_blank=True)
-    memory_enabled = Truth(allow_null=True)
-    labels = Items(child=Text(max_length=40, trim_whitespace=True), max_length=50)
-    assignee = Text(allow_null=True, max_length=150)
-    paused = Truth()
-    paused_until = StoredMoment(allow_null=True)
+class ChangeChatSerializer(kit.Strict):
+    name = kit.Text(source="staff_name", allow_blank=True, max_length=255)
+    language = kit.Choice(sorted(languages()), source="fixed_language", allow_blank=True)
+    memory_enabled = kit.Truth(allow_null=True)
+    labels = kit.Items(child=kit.Text(max_length=40, trim_whitespace=True), max_length=50)
+    assignee = kit.Text(allow_null=True, max_length=150)
+    paused = kit.Truth()
+    paused_until = kit.StoredMoment(allow_null=True)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         until = attrs.get("paused_until")
@@ -166,13 +138,15 @@ def _labels_set(chat: Chat, names: Collection[str], actor: Actor) -> None:
 # The views.
 
 
-NAMED = path_parameter("whatsapp_chat", "Any of the chat's addresses.", WHATSAPP_CHAT_SCHEMA)
+NAMED = operations.path_parameter(
+    "whatsapp_chat", "Any of the chat's addresses.", access.WHATSAPP_CHAT_SCHEMA
+)
 
 
 LABELS = ArraySubquery(ChatLabel.objects.filter(chat=OuterRef("pk")).values("label__name"))
 
 
-class ChatsView(ListView):
+class ChatsView(views.ListView):
     scopes = {"GET": "read"}
     staff_rights = {"GET": ["sessions_app.view_chat"]}
     queryset = (
@@ -183,13 +157,13 @@ class ChatsView(ListView):
         .annotate(label_names=LABELS)
     )
     serializer_class = ChatSerializer
-    filterset_class = ChatFilters
-    where_fields = CHAT_FIELDS
+    filterset_class = access.ChatFilters
+    where_fields = access.CHAT_FIELDS
     sortable = ("created_at",)
     reach_field = "pk"
     ordering = ("-created_at", "-id")
 
-    @described(operation_id="chats_list")
+    @operations.described(operation_id="chats_list")
     def get(self, request: Request) -> Response:
         """List people and groups, with the addresses by which they are known."""
         return self.page_of(self.within_reach())
@@ -203,23 +177,23 @@ CHANGE_RIGHTS = [
 ]
 
 
-class ChatView(ApiView):
+class ChatView(views.ApiView):
     serializer_class = ChatSerializer
     scopes = {"GET": "read", "PATCH": "write", "DELETE": "forget"}
     staff_rights = {"GET": ["sessions_app.view_chat"], "PATCH": CHANGE_RIGHTS}
-    answers = {"PATCH": [CHANGED_MEANWHILE], "DELETE": [CHANGED_MEANWHILE]}
+    answers = {"PATCH": [operations.CHANGED_MEANWHILE], "DELETE": [operations.CHANGED_MEANWHILE]}
     raises = {**FORGETTING, ReviewError: lambda error: refuse(str(error), attr="assignee")}
 
-    @described(operation_id="chats_get", **versioned(ChatSerializer, NAMED))
+    @operations.described(operation_id="chats_get", **operations.versioned(ChatSerializer, NAMED))
     def get(self, request: Request, whatsapp_chat: str) -> Response:
         """Return the chat that has this address now; any of its addresses will do."""
-        chat = chat_within(self.caller, whatsapp_chat)
+        chat = access.chat_within(self.caller, whatsapp_chat)
         self.record_read(object_type="chat", object_id=chat.pk)
-        return etagged(request, ChatSerializer(chat).data)
+        return views.etagged(request, ChatSerializer(chat).data)
 
-    @described(
+    @operations.described(
         operation_id="chats_change",
-        parameters=[NAMED, IF_MATCH, etag(200)],
+        parameters=[NAMED, operations.IF_MATCH, operations.etag(200)],
         request=ChangeChatSerializer,
         responses=ChatSerializer,
     )
@@ -227,15 +201,15 @@ class ChatView(ApiView):
     def patch(self, request: Request, whatsapp_chat: str) -> Response:
         """Change what is given, all of it or nothing; labels that are new are made."""
         changes = self.body(ChangeChatSerializer, partial=True)
-        chat = chat_within(self.caller, whatsapp_chat)
+        chat = access.chat_within(self.caller, whatsapp_chat)
         require_reading(self.caller)
         by = request.user.pk if self.caller.is_staff else None
         with transaction.atomic():
             chat = chat_locked(chat.pk)
-            require_match(request, etag_of_document(ChatSerializer(chat).data))
+            views.require_match(request, views.etag_of_document(ChatSerializer(chat).data))
             chat_change(chat, changes, actor=self.caller.actor, by=by)
-        document = ChatSerializer(chat_within(self.caller, whatsapp_chat)).data
-        return Response(document, headers={"ETag": etag_of_document(document)})
+        document = ChatSerializer(access.chat_within(self.caller, whatsapp_chat)).data
+        return Response(document, headers={"ETag": views.etag_of_document(document)})
 
     @forgets(NAMED, operation_id="chats_erase")
     def delete(self, request: Request, whatsapp_chat: str) -> Response:
@@ -244,11 +218,4 @@ class ChatView(ApiView):
         What other chats learned of them is erased, too. It can't be undone; export first what has
         to be kept. With `If-Match` only the version that you read: else 412.
         """
-        return forget_once(
-            self,
-            kind="chat",
-            find=lambda: chat_within(self.caller, whatsapp_chat).pk,
-            etag=lambda: etag_of_document(
-                ChatSerializer(chat_within(self.caller, whatsapp_chat)).data
-            ),
-        )
+        return forget_once(self, "chat", lambda: access.chat_within(self.caller, whatsapp_chat))

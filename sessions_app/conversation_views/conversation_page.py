@@ -25,6 +25,7 @@ from memoryproject.foundation.admin_kit.staff_pages import rights_required, staf
 from memoryproject.foundation.audit.audit_events import staff_read_record
 from memoryproject.foundation.process.narrowing import instance
 from memoryproject.foundation.text.uuids import uuid_or_none
+from sessions_app import models
 from sessions_app.conversation_views.message_view import bubbles_of
 from sessions_app.conversations.timeline import (
     FOUND,
@@ -50,27 +51,9 @@ from sessions_app.inbox.read_markers import (
     place_marked,
 )
 from sessions_app.limits.presentation import access_context
-from sessions_app.models import (
-    Assignment,
-    Bookmark,
-    Chat,
-    ChatAccess,
-    Label,
-    Message,
-    Note,
-    ReadMark,
-    ReviewedMark,
-    Snooze,
-)
 from sessions_app.models.review import MAX_NOTE_LENGTH
 from sessions_app.person.person_pages import person_context
-from sessions_app.presentation.links import (
-    chat_lists,
-    chat_or_404,
-    conversation_address,
-    list_address,
-    made_stamp,
-)
+from sessions_app.presentation import links
 from sessions_app.recall.facade import snippet_of
 from sessions_app.takeover.presentation import pause_mark, reply_number, takeover_context
 
@@ -91,14 +74,14 @@ def conversation_page(request: HttpRequest, chat_id: UUID) -> HttpResponse:
     """
     rights_required(request, "sessions_app.view_chat", "sessions_app.view_message")
     user = instance(request.user, User)
-    made = made_stamp(timezone.now())
-    chat = chat_or_404(chat_id)
+    made = links.made_stamp(timezone.now())
+    chat = links.chat_or_404(chat_id)
     day = _day(request)
     if day is not None:
         return _to_day(request, chat, day)
     is_live = "X-Live" in request.headers
     page = _page(request, chat)
-    seen_to = place_marked(ReadMark.objects.filter(user=user, chat=chat).first())
+    seen_to = place_marked(models.ReadMark.objects.filter(user=user, chat=chat).first())
     news = uuid_or_none(request.headers.get("X-News", "")) if is_live else _news(chat, seen_to)
     context = _timeline(request, chat, page, user, news)
     shown = render_to_string(PART, context, request)
@@ -118,21 +101,21 @@ def conversation_page(request: HttpRequest, chat_id: UUID) -> HttpResponse:
         # Last, so that what is seen now doesn't count as unread in the list.
         "pane": inbox_pane(request, chat.pk),
     }
-    return staff_page(request, TEMPLATE, chat.shown_name, whole, of=Chat)
+    return staff_page(request, TEMPLATE, chat.shown_name, whole, of=models.Chat)
 
 
-def _to_day(request: HttpRequest, chat: Chat, day: datetime) -> HttpResponse:
+def _to_day(request: HttpRequest, chat: models.Chat, day: datetime) -> HttpResponse:
     """Lead to the first message of the day, or to the next one after it."""
     first = first_since(chat, day)
     _report_empty_day(request, first, day)
-    return redirect(conversation_address(chat.pk, first))
+    return redirect(links.conversation_address(chat.pk, first))
 
 
 def _timeline(
-    request: HttpRequest, chat: Chat, page: TimelinePage, user: User, news: UUID | None
+    request: HttpRequest, chat: models.Chat, page: TimelinePage, user: User, news: UUID | None
 ) -> dict[str, Any]:
     """Return the context of the messages alone."""
-    access = ChatAccess.objects.filter(chat=chat, marketing_at__isnull=False).first()
+    access = models.ChatAccess.objects.filter(chat=chat, marketing_at__isnull=False).first()
     decided = access.marketing_at if access else None
     bubbles = bubbles_of(chat, page.messages, user, news, decided, is_end=not page.newer)
     newest = bubbles[-1].message.timestamp if bubbles and not page.newer else None
@@ -149,7 +132,7 @@ def _timeline(
     }
 
 
-def _around(request: HttpRequest, chat: Chat, user: User) -> dict[str, Any]:
+def _around(request: HttpRequest, chat: models.Chat, user: User) -> dict[str, Any]:
     """Return the context of the areas next to and under the messages."""
     return {
         **found_in(request, chat),
@@ -162,7 +145,9 @@ def _around(request: HttpRequest, chat: Chat, user: User) -> dict[str, Any]:
     }
 
 
-def _unread(chat: Chat, page: TimelinePage, seen_to: Place, news: UUID | None) -> dict[str, Any]:
+def _unread(
+    chat: models.Chat, page: TimelinePage, seen_to: Place, news: UUID | None
+) -> dict[str, Any]:
     """Return what the user hasn't seen, as it was before this page was shown."""
     return {
         "news": news,
@@ -172,7 +157,7 @@ def _unread(chat: Chat, page: TimelinePage, seen_to: Place, news: UUID | None) -
 
 
 def _live(
-    request: HttpRequest, chat: Chat, page: TimelinePage, shown: str, headers: dict[str, str]
+    request: HttpRequest, chat: models.Chat, page: TimelinePage, shown: str, headers: dict[str, str]
 ) -> HttpResponse:
     same = get_conditional_response(request, etag=headers["ETag"])
     if same is not None and same.status_code == HttpResponse(status=304).status_code:
@@ -182,13 +167,13 @@ def _live(
     return HttpResponse(shown, headers=headers)
 
 
-def _news(chat: Chat, seen_to: Place) -> UUID | None:
+def _news(chat: models.Chat, seen_to: Place) -> UUID | None:
     """Return the first message of the person since the user's last visit."""
     first = news_first({chat.pk: seen_to}, FROM_PEOPLE).get(chat.pk)
     return first[0] if first else None
 
 
-def _look(request: HttpRequest, chat: Chat, page: TimelinePage) -> None:
+def _look(request: HttpRequest, chat: models.Chat, page: TimelinePage) -> None:
     """Mark the conversation as seen if the page shows its end."""
     if page.newer or not page.messages:
         return
@@ -197,7 +182,7 @@ def _look(request: HttpRequest, chat: Chat, page: TimelinePage) -> None:
     chat_look(user=instance(request.user, User), chat_id=chat.pk, place=place)
 
 
-def _page(request: HttpRequest, chat: Chat) -> TimelinePage:
+def _page(request: HttpRequest, chat: models.Chat) -> TimelinePage:
     for name, read in (("before", page_before), ("after", page_after), ("at", page_around)):
         place = place_of(chat, _id(request, name))
         if place is not None:
@@ -205,7 +190,7 @@ def _page(request: HttpRequest, chat: Chat) -> TimelinePage:
     return page_before(chat)
 
 
-def _record(request: HttpRequest, chat: Chat) -> None:
+def _record(request: HttpRequest, chat: models.Chat) -> None:
     searched = bool(request.GET.get("q"))
     staff_read_record(request, "chat", chat.pk, chat_id=chat.pk, searched=searched)
 
@@ -215,7 +200,7 @@ def _report_empty_day(request: HttpRequest, first: UUID | None, day: datetime) -
     if first is None:
         messages.info(request, _("Nothing was said on that day or later: this is the end."))
         return
-    timestamp = Message.objects.filter(pk=first).values_list("timestamp", flat=True).first()
+    timestamp = models.Message.objects.filter(pk=first).values_list("timestamp", flat=True).first()
     if timestamp is not None and timezone.localtime(timestamp).date() != day.date():
         messages.info(request, _("Nothing was said on that day: this came next."))
 
@@ -236,7 +221,7 @@ def _day(request: HttpRequest) -> datetime | None:
 # Find words in one conversation, with links from hit to hit.
 
 
-def found_in(request: HttpRequest, chat: Chat) -> dict[str, Any]:
+def found_in(request: HttpRequest, chat: models.Chat) -> dict[str, Any]:
     """Return the hits of the search.
 
     ``hit_before`` and ``hit_after`` lead to the next older and newer hit from the current one;
@@ -247,7 +232,7 @@ def found_in(request: HttpRequest, chat: Chat) -> dict[str, Any]:
     hits = [
         Hit(
             message,
-            conversation_address(chat.pk, message.pk, query=text),
+            links.conversation_address(chat.pk, message.pk, query=text),
             snippet_of(message.content, text),
         )
         for message in found
@@ -281,32 +266,35 @@ SHOWN_OF_PERSON = 3
 NOTES = 50
 
 
-def sidebar_context(request: HttpRequest, chat: Chat) -> dict[str, Any]:
+def sidebar_context(request: HttpRequest, chat: models.Chat) -> dict[str, Any]:
     """Return addresses, memories and cards, as far as the user may see them."""
     user = request.user
-    found: dict[str, Any] = {"addresses": chat.addresses.all(), "links": chat_lists(chat, user)}
+    found: dict[str, Any] = {
+        "addresses": chat.addresses.all(),
+        "links": links.chat_lists(chat, user),
+    }
     if user.has_perm("memories_app.view_memory"):
         memories = memories_for_staff().filter(chat_id=chat.pk, status="active")
         found["memories"] = memories.order_by("-pinned", "-created_at")[:SHOWN]
-        found["all_memories"] = list_address("memories_app_memory", chat_id__exact=chat.pk)
+        found["all_memories"] = links.list_address("memories_app_memory", chat_id__exact=chat.pk)
     if user.has_perm("cards_app.view_memorycard"):
         found["cards"] = MemoryCard.objects.filter(chat_id=chat.pk)[:SHOWN]
-        found["all_cards"] = list_address("cards_app_memorycard", q=chat.pk)
+        found["all_cards"] = links.list_address("cards_app_memorycard", q=chat.pk)
     return found
 
 
-def review_of(request: HttpRequest, chat: Chat, user: User) -> dict[str, Any]:
+def review_of(request: HttpRequest, chat: models.Chat, user: User) -> dict[str, Any]:
     """Return the state of the review.
 
     ``about``: the message for a new note.
     """
-    mark = ReviewedMark.objects.filter(chat=chat).select_related("reviewed_by").first()
+    mark = models.ReviewedMark.objects.filter(chat=chat).select_related("reviewed_by").first()
     since = news_count({chat.pk: place_marked(mark)}, SAID, 1) if mark else {}
-    assignment = Assignment.objects.filter(chat=chat).select_related("assignee").first()
-    snooze = Snooze.objects.filter(chat=chat).first()
+    assignment = models.Assignment.objects.filter(chat=chat).select_related("assignee").first()
+    snooze = models.Snooze.objects.filter(chat=chat).first()
     in_force = snoozes_in_force().filter(chat=chat).first()
-    labels = list(Label.objects.filter(chat_labels__chat=chat))
-    notes = Note.objects.filter(chat=chat).select_related("message")[: NOTES + 1]
+    labels = list(models.Label.objects.filter(chat_labels__chat=chat))
+    notes = models.Note.objects.filter(chat=chat).select_related("message")[: NOTES + 1]
     return {
         "mark": mark,
         # What came back after a snooze is open again.
@@ -316,21 +304,23 @@ def review_of(request: HttpRequest, chat: Chat, user: User) -> dict[str, Any]:
         "assignee": assignment.assignee if assignment else None,
         "staff": staff_choices(also=assignment.assignee_id if assignment else None),
         "labels": labels,
-        "other_labels": list(Label.objects.exclude(pk__in=[label.pk for label in labels])),
+        "other_labels": list(models.Label.objects.exclude(pk__in=[label.pk for label in labels])),
         "notes": [
             (note, NoteForm(instance=note) if note.author_id == user.pk else None)
             for note in notes[:NOTES]
         ],
         "has_more_notes": len(notes) > NOTES,
         "longest_note": MAX_NOTE_LENGTH,
-        "is_bookmarked": Bookmark.objects.filter(chat=chat, user=user, message=None).exists(),
+        "is_bookmarked": models.Bookmark.objects.filter(
+            chat=chat, user=user, message=None
+        ).exists(),
         "about": _about(request, chat),
         "here": request.get_full_path(),
     }
 
 
-def _about(request: HttpRequest, chat: Chat) -> Message | None:
+def _about(request: HttpRequest, chat: models.Chat) -> models.Message | None:
     key = uuid_or_none(request.GET.get("note"))
     if key is None:
         return None
-    return Message.objects.filter(chat=chat, pk=key).defer("terms").first()
+    return models.Message.objects.filter(chat=chat, pk=key).defer("terms").first()

@@ -1,4 +1,4 @@
-"""Messages of a session: getMessages, addMessages and clearMessages of seed 003."""
+"""Messages: those of a session, as seed 003 names what is done with them, and the search of all."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -7,11 +7,13 @@ from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Subquery
+from django.db.models import Q, Subquery
 from django.utils import timezone
+from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from memoryproject.foundation.rest_kit import serializers as kit
 from memoryproject.foundation.rest_kit.authentication import Caller
 from memoryproject.foundation.rest_kit.errors import conflict, invalid, not_found, unavailable
 from memoryproject.foundation.rest_kit.idempotency import idempotent
@@ -22,27 +24,17 @@ from memoryproject.foundation.rest_kit.operations import (
     versioned,
 )
 from memoryproject.foundation.rest_kit.views import ApiView, ListView, etag_of_document, etagged
-from sessions_app.conversation_views.session_api import memory_disabled, session_document
-from sessions_app.conversations.message_store import (
-    MAX_MESSAGES,
-    ConversationNotFoundError,
-    DataValidationError,
-    GenericMemoryError,
-    NewMessage,
-    SessionArchivedError,
-)
+from memoryproject.foundation.rest_kit.where import Condition, where
+from sessions_app.conversation_views.session_api import memory_disabled
+from sessions_app.conversations import message_store
+from sessions_app.embedding.facade import embedder
 from sessions_app.extraction.dependencies import enqueue_learning, is_learning_enabled
 from sessions_app.forgetting.presentation import FORGETTING, forget_once, forgets
 from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.inbound.facade import MemoryDisabledError, exchange_record, messages_learn
 from sessions_app.models import Chat, Message, SummarizationMetadata
 from sessions_app.models.messages import LEARN, Role
-from sessions_app.presentation.access import (
-    MESSAGE_FIELDS,
-    MessageFilters,
-    session_within,
-    speaker_of,
-)
+from sessions_app.presentation import access
 from sessions_app.presentation.message_forms import stored_form
 from sessions_app.presentation.serializers import (
     OF_ITS_FORM,
@@ -50,9 +42,12 @@ from sessions_app.presentation.serializers import (
     MessagesQuery,
     NewExchangeSerializer,
     NewMessagesSerializer,
+    SessionSerializer,
     StoredExchangeSerializer,
     StoredMessagesSerializer,
+    WhatsAppChat,
 )
+from sessions_app.recall.facade import BOTH, NEAREST_SIMILARITY, WAYS, MessageHit, messages_found
 
 # What a list of messages reads of each.
 COLUMNS = tuple(sorted(set(map(str, MessageSerializer().fields)) - set(OF_ITS_FORM)))
@@ -66,22 +61,22 @@ class MessagesView(ListView):
     }
     # The first match counts: a narrower error is listed before a wider one.
     raises = {
-        ConversationNotFoundError: not_found,
-        SessionArchivedError: conflict,
-        DataValidationError: invalid,
-        GenericMemoryError: unavailable,
+        message_store.ConversationNotFoundError: not_found,
+        message_store.SessionArchivedError: conflict,
+        message_store.DataValidationError: invalid,
+        message_store.GenericMemoryError: unavailable,
         **FORGETTING,
         MemoryDisabledError: memory_disabled,
     }
     queryset = Message.objects.values_list(*COLUMNS, named=True)
     repeatable = frozenset({"role"})
     query_serializer_class = MessagesQuery
-    filterset_class = MessageFilters
-    where_fields = MESSAGE_FIELDS
+    filterset_class = access.MessageFilters
+    where_fields = access.MESSAGE_FIELDS
     sortable = ("order_num",)
     serializer_class = MessageSerializer
     ordering = ("-order_num",)
-    default_limit = MAX_MESSAGES
+    default_limit = message_store.MAX_MESSAGES
 
     @described(operation_id="sessions_messages_list")
     def get(self, request: Request, session_id: UUID) -> Response:
@@ -103,7 +98,7 @@ class MessagesView(ListView):
             page.data["results"] = page.data["results"][::-1]
         if self.caller.is_staff or not page.data["results"]:
             # A message is enough to know that the session is within reach.
-            session = session_within(self.caller, session_id)
+            session = access.session_within(self.caller, session_id)
             self.record_read(object_type="session", object_id=session.pk, chat_id=session.chat_id)
         return page
 
@@ -135,14 +130,14 @@ class MessagesView(ListView):
         """
         return forget_once(
             self,
-            kind="messages",
-            find=lambda: session_within(self.caller, session_id).pk,
-            etag=lambda: etag_of_document(session_document(self.caller, session_id)),
+            "messages",
+            lambda: access.session_within(self.caller, session_id),
+            lambda session: etag_of_document(SessionSerializer(session).data),
         )
 
 
 def messages_store(
-    caller: Caller, session_id: UUID, new: Sequence[NewMessage], now: datetime
+    caller: Caller, session_id: UUID, new: Sequence[message_store.NewMessage], now: datetime
 ) -> list[Message]:
     """Store messages of a program. Raises the errors of add_messages, and MemoryDisabledError."""
     rules = build_intake_rules()
@@ -164,7 +159,7 @@ def turn_fields(
     return {
         "chat": chat,
         "role": build_intake_rules().chat_memory.role_in(chat),
-        "context": speaker_of(caller).as_context(),
+        "context": access.speaker_of(caller).as_context(),
         "learn": enqueue_learning if learn and is_learning_enabled() else None,
         "now": now,
     }
@@ -239,21 +234,98 @@ class OneMessageView(ApiView):
         What was learned from this message alone goes with it. With `If-Match` only the version
         that you read: else 412.
         """
-        return forget_once(
-            self,
-            kind="message",
-            find=lambda: self.message(session_id, message_id).pk,
-            etag=lambda: etag_of_document(
-                MessageSerializer(self.message(session_id, message_id)).data
-            ),
-        )
+        return forget_once(self, "message", lambda: self.message(session_id, message_id))
 
 
-def _new_message(each: dict[str, Any], now: Any, request: Request) -> NewMessage:
-    new = NewMessage(**{"timestamp": now, **stored_form(each)})
+def _new_message(each: dict[str, Any], now: Any, request: Request) -> message_store.NewMessage:
+    new = message_store.NewMessage(**{"timestamp": now, **stored_form(each)})
     # By default promises are remembered, which need no model.
     body = request.data
     is_refused = isinstance(body, dict) and body.get("learn") is False
     if new.role == Role.ASSISTANT and is_refused:
         return replace(new, metadata={**new.metadata, LEARN: False})
     return new
+
+
+MAX_QUERY_LENGTH = 8_192
+DEFAULT_LIMIT, MAX_LIMIT = 20, 100
+
+
+class SearchSerializer(kit.Strict):
+    query = kit.Text(max_length=MAX_QUERY_LENGTH)
+    by = kit.Choice(WAYS, default=BOTH)
+    whatsapp_chat = WhatsAppChat(required=False)
+    session_id = serializers.UUIDField(required=False)
+    role = kit.Choice(Role.choices, required=False)
+    since = kit.Moment(required=False)
+    until = kit.Moment(required=False)
+    where = Condition()
+    min_similarity = kit.Number(default=NEAREST_SIMILARITY, min_value=0, max_value=1)
+    limit = kit.Whole(default=DEFAULT_LIMIT, min_value=1, max_value=MAX_LIMIT)
+    offset = kit.Whole(default=0, min_value=0)
+
+
+class FoundMessageSerializer(MessageSerializer):
+    whatsapp_chat = serializers.CharField()
+    score = serializers.FloatField()
+    similarity = serializers.FloatField(allow_null=True)
+
+    def to_representation(self, instance: tuple[Message, MessageHit]) -> dict[str, Any]:
+        message, hit = instance
+        similarity = None if hit.similarity is None else round(hit.similarity, 4)
+        own = {"whatsapp_chat": message.chat.whatsapp_chat, "score": hit.score}
+        return {**super().to_representation(message), **own, "similarity": similarity}
+
+
+class FoundMessagesSerializer(serializers.Serializer[Any]):
+    results = FoundMessageSerializer(many=True)
+    next_offset = serializers.IntegerField(allow_null=True)
+    degraded = serializers.BooleanField()
+
+
+class MessageSearchView(ApiView):
+    scopes = {"POST": "read"}
+    staff_rights = {"POST": ["sessions_app.view_chat", "sessions_app.view_message"]}
+    kinds = {"POST": "read"}
+
+    @described(
+        operation_id="messages_search", request=SearchSerializer, responses=FoundMessagesSerializer
+    )
+    def post(self, request: Request) -> Response:
+        """Return what people and the assistant said that fits, the best first.
+
+        A bound token searches its chats. Commands and system texts are left out, as in a recall.
+        """
+        body = self.body(SearchSerializer)
+        access.require_longterm()
+        hits, degraded = messages_found(
+            query=body["query"],
+            within=self._within(body),
+            embedder=embedder(),
+            by=body["by"],
+            min_similarity=body["min_similarity"],
+        )
+        end = body["offset"] + body["limit"]
+        page = hits[body["offset"] : end]
+        rows = Message.objects.select_related("chat").defer("terms")
+        found = rows.in_bulk([hit.id for hit in page])
+        for chat_id in {message.chat_id for message in found.values()}:
+            self.record_read(object_type="chat", object_id=chat_id, chat_id=chat_id)
+        document = {
+            "results": [(found[hit.id], hit) for hit in page if hit.id in found],
+            "next_offset": end if end < len(hits) else None,
+            "degraded": degraded,
+        }
+        return Response(FoundMessagesSerializer(document).data)
+
+    def _within(self, body: dict[str, Any]) -> Q:
+        """Return the messages that are searched. Raises NotFound for what is out of reach."""
+        found = self.caller.reach() & where(body["where"], access.MESSAGE_FIELDS)
+        if "whatsapp_chat" in body:
+            chat = access.chat_in_reach(self.caller, body["whatsapp_chat"])
+            found &= Q(chat_id=chat and chat.pk)
+        if "session_id" in body:
+            found &= Q(session_id=access.session_within(self.caller, body["session_id"]).pk)
+        named = {"role": "role", "since": "timestamp__gte", "until": "timestamp__lt"}
+        given = {lookup: body[name] for name, lookup in named.items() if name in body}
+        return found & Q(**given)

@@ -17,28 +17,12 @@ from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.errors.stored_errors import translate_error
 from memoryproject.foundation.integrations.lenient import Fields, listed
 from memoryproject.foundation.integrations.whatsapp.registry import numbers_if_several
+from sessions_app import models
 from sessions_app.media.presentation import ShownMedia, shown_media_of
-from sessions_app.models import (
-    Bookmark,
-    Chat,
-    ChatSession,
-    MediaFile,
-    Message,
-    Note,
-    SummarizationMetadata,
-    Turn,
-)
 from sessions_app.models.messages import BY_PHONE, Role
 from sessions_app.models.takeover import PauseCause
 from sessions_app.models.turns import TurnState
-from sessions_app.presentation.message_kinds import (
-    TICKS,
-    Kind,
-    Tick,
-    author_names,
-    kind_of,
-    written_by,
-)
+from sessions_app.presentation import message_kinds
 
 TROUBLED = {
     TurnState.FAILED: gettext_lazy("the answer failed"),
@@ -56,7 +40,7 @@ TROUBLED = {
 LONG, LINES = 700, 15
 
 
-def _trouble(turn: Turn) -> Any:
+def _trouble(turn: models.Turn) -> Any:
     """Return the problem of the message's turn in words, or ""."""
     words = TROUBLED.get(turn.state, "")
     if turn.state == TurnState.CANCELLED and turn.error:
@@ -89,14 +73,14 @@ class Bubble:
     on. ``follows_marketing``: the first message after the person's word on marketing messages.
     """
 
-    message: Message
+    message: models.Message
     side: str
     who: str
     day: date | None
-    begins: ChatSession | None
-    sums_up: SummarizationMetadata | None
-    tick: Tick | None
-    quoted: Message | None
+    begins: models.ChatSession | None
+    sums_up: models.SummarizationMetadata | None
+    tick: message_kinds.Tick | None
+    quoted: models.Message | None
     reactions: Sequence[str]
     why: str
     trouble: Any
@@ -111,8 +95,8 @@ class Bubble:
     follows_marketing: bool = False
 
     @property
-    def kind(self) -> Kind | None:
-        return kind_of(self.message.kind)
+    def kind(self) -> message_kinds.Kind | None:
+        return message_kinds.kind_of(self.message.kind)
 
     @property
     def our_number(self) -> str:
@@ -140,8 +124,8 @@ class Bubble:
 class _Around:
     """The objects that the messages of a page refer to."""
 
-    quoted: dict[str, Message] = field(default_factory=dict)
-    turns: dict[Any, Turn] = field(default_factory=dict)
+    quoted: dict[str, models.Message] = field(default_factory=dict)
+    turns: dict[Any, models.Turn] = field(default_factory=dict)
     bookmarked: set[UUID] = field(default_factory=set)
     notes: Counter[UUID] = field(default_factory=Counter)
     authors: dict[int, str] = field(default_factory=dict)
@@ -149,8 +133,8 @@ class _Around:
 
 
 def bubbles_of(
-    chat: Chat,
-    messages: Sequence[Message],
+    chat: models.Chat,
+    messages: Sequence[models.Message],
     user: User,
     news: UUID | None = None,
     marketing_at: datetime | None = None,
@@ -166,7 +150,7 @@ def bubbles_of(
     steps = deque(_steps(chat, messages, is_end=is_end))
     found: list[Bubble] = []
     day: date | None = None
-    session: ChatSession | None = None
+    session: models.ChatSession | None = None
     for message in messages:
         new_day = localdate(message.timestamp)
         begins = message.session if session is None or session != message.session else None
@@ -185,7 +169,7 @@ def bubbles_of(
 
 
 def _steps(
-    chat: Chat, messages: Sequence[Message], *, is_end: bool
+    chat: models.Chat, messages: Sequence[models.Message], *, is_end: bool
 ) -> Iterator[tuple[datetime, str]]:
     """Yield when the assistant was paused and went on between the messages, each in words."""
     if not messages:
@@ -213,10 +197,10 @@ def _steps(
 
 
 def _bubble(
-    chat: Chat,
-    message: Message,
+    chat: models.Chat,
+    message: models.Message,
     day: date | None,
-    begins: ChatSession | None,
+    begins: models.ChatSession | None,
     around: _Around,
     news: UUID | None,
 ) -> Bubble:
@@ -229,7 +213,7 @@ def _bubble(
         day=day,
         begins=begins,
         sums_up=getattr(message, "summarization", None),
-        tick=TICKS.get(message.delivery_status),
+        tick=message_kinds.TICKS.get(message.delivery_status),
         quoted=around.quoted.get(str(message.metadata.get("reply_to_id", ""))),
         reactions=[str(emoji) for emoji in message.metadata.get("reactions", {}).values()],
         why=reverse("admin:sessions_app_turn_change", args=[turn.pk]) if turn else "",
@@ -243,7 +227,7 @@ def _bubble(
     )
 
 
-def _cards(message: Message) -> Iterator[Card]:
+def _cards(message: models.Message) -> Iterator[Card]:
     """Yield what the person saw beside the text: an ad, a product, contacts, an order's lines."""
     metadata = Fields.of(message.metadata)
     if ad := metadata.at("referral"):
@@ -271,23 +255,23 @@ def _web_address(ad: Fields) -> str:
     return address if address.startswith(("https://", "http://")) else ""
 
 
-def _who(chat: Chat, message: Message, authors: dict[int, str]) -> str:
+def _who(chat: models.Chat, message: models.Message, authors: dict[int, str]) -> str:
     """Return the author: for each message of a group, and for messages by staff everywhere."""
     is_ours = message.metadata.keys() & {"by_hand", BY_PHONE}
     if is_ours or (chat.is_group and message.role == Role.USER):
-        return written_by(message, chat, authors)
+        return message_kinds.written_by(message, chat, authors)
     return ""
 
 
-def _around(chat: Chat, messages: Iterable[Message], user: User) -> _Around:
+def _around(chat: models.Chat, messages: Iterable[models.Message], user: User) -> _Around:
     messages = list(messages)
     quoted = {str(message.metadata.get("reply_to_id", "")) for message in messages} - {""}
     keys = [message.pk for message in messages]
-    turns = Turn.objects.only("pk", "state", "message_id", "reply_id", "error")
+    turns = models.Turn.objects.only("pk", "state", "message_id", "reply_id", "error")
     about = _Around()
     # By the index over provider, number and id: a chat may hold a hundred thousand messages.
     senders = {(message.provider, message.number_id) for message in messages}
-    originals = Message.objects.filter(
+    originals = models.Message.objects.filter(
         chat=chat,
         provider__in=[provider for provider, _ in senders],
         number_id__in=[number for _, number in senders],
@@ -299,12 +283,14 @@ def _around(chat: Chat, messages: Iterable[Message], user: User) -> _Around:
         about.turns[turn.message_id] = turn
     for turn in turns.filter(reply__in=keys):
         about.turns[turn.reply_id] = turn
-    bookmarks = Bookmark.objects.filter(user=user, message__in=keys)
+    bookmarks = models.Bookmark.objects.filter(user=user, message__in=keys)
     about.bookmarked.update(bookmarks.values_list("message", flat=True))
     with_files = [message.pk for message in messages if message.media]
-    for row in MediaFile.objects.filter(message__in=with_files):
+    for row in models.MediaFile.objects.filter(message__in=with_files):
         if row.message_id is not None:
             about.media[row.message_id] = shown_media_of(row)
-    about.authors = author_names(messages)
-    about.notes.update(Note.objects.filter(message__in=keys).values_list("message", flat=True))
+    about.authors = message_kinds.author_names(messages)
+    about.notes.update(
+        models.Note.objects.filter(message__in=keys).values_list("message", flat=True)
+    )
     return about

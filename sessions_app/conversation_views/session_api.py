@@ -1,8 +1,10 @@
 """REST views of chats, sessions and their summaries."""
 
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from django.db import transaction
 from django.utils import timezone
 from rest_framework import serializers
 from rest_framework.exceptions import APIException
@@ -10,37 +12,76 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
-from memoryproject.foundation.rest_kit.authentication import Caller
+from memoryproject.foundation.audit.audit_events import Actor
+from memoryproject.foundation.rest_kit import operations
 from memoryproject.foundation.rest_kit.errors import MemoryDisabled, conflict, not_found
 from memoryproject.foundation.rest_kit.idempotency import idempotent
-from memoryproject.foundation.rest_kit.operations import (
-    CHANGED_MEANWHILE,
-    conflicting,
-    described,
-    location,
-    versioned,
-)
 from memoryproject.foundation.rest_kit.serializers import Moment, Nothing
-from memoryproject.foundation.rest_kit.views import ApiView, ListView, etag_of_document, etagged
-from sessions_app.conversation_views.session_actions import (
-    SessionEndedError,
-    session_expire,
-    session_reset,
-)
+from memoryproject.foundation.rest_kit.views import ApiView, ListView, etagged
+from sessions_app.conversations import session_lifecycle
 from sessions_app.conversations.message_store import ConversationNotFoundError
-from sessions_app.conversations.session_lifecycle import sessions_in_chats
 from sessions_app.forgetting.presentation import FORGETTING, forget_once, forgets
 from sessions_app.inbound.dependencies import build_intake_rules
-from sessions_app.inbound.facade import MemoryDisabledError, session_open_in
-from sessions_app.models import ChatSession, SummarizationMetadata
-from sessions_app.presentation.access import (
-    SESSION_FIELDS,
-    SessionFilters,
-    chat_or_own,
-    check_chat,
-    session_within,
-)
+from sessions_app.inbound.facade import IntakeRules, MemoryDisabledError, session_open_in
+from sessions_app.models import Chat, ChatSession, SummarizationMetadata
+from sessions_app.models.sessions import SessionStatus
+from sessions_app.presentation import access
 from sessions_app.presentation.serializers import NewSessionSerializer, SessionSerializer
+
+
+class SessionEndedError(Exception):
+    """The session has ended already."""
+
+    def __init__(self, session: ChatSession) -> None:
+        super().__init__(
+            f"Session {session.pk} is {session.status}: only an active one can be reset. "
+            "POST sessions/ opens the chat's active session."
+        )
+
+
+def session_reset(
+    *, session_id: UUID, rules: IntakeRules, now: datetime, actor: Actor
+) -> ChatSession:
+    """End an active session as /reset does; return the new one.
+
+    Raises ConversationNotFoundError, SessionEndedError and MemoryDisabledError.
+    """
+    with transaction.atomic():
+        session = _session_locked(session_id)
+        if session.status != SessionStatus.ACTIVE:
+            raise SessionEndedError(session)
+        if not rules.remember(session.chat):
+            raise MemoryDisabledError
+        session_lifecycle.session_end(session=session, at=now, actor=actor)
+        return session_lifecycle.session_start(chat=session.chat, now=now, actor=actor)
+
+
+def session_expire(*, session_id: UUID, now: datetime, actor: Actor) -> ChatSession:
+    """Let a session expire now; a session that has ended stays as it is.
+
+    Raises ConversationNotFoundError.
+    """
+    with transaction.atomic():
+        session = _session_locked(session_id)
+        if session.status == SessionStatus.ACTIVE:
+            session_lifecycle.session_end(session=session, at=now, actor=actor)
+        return session
+
+
+def _session_locked(session_id: UUID) -> ChatSession:
+    """Return the session with its chat, locked in that order."""
+    found = ChatSession.objects.filter(pk=session_id).values_list("chat_id", flat=True).first()
+    if found is None:
+        raise ConversationNotFoundError(session_id)
+    chat = Chat.objects.select_for_update(no_key=True).filter(pk=found).first()
+    rows = ChatSession.objects.select_for_update(no_key=True)
+    session = rows.filter(pk=session_id).first()
+    if chat is None or session is None:
+        raise ConversationNotFoundError(session_id)
+    if session.chat_id == chat.pk:
+        session.chat = chat
+    return session
+
 
 # Sessions.
 
@@ -56,33 +97,28 @@ REFUSALS = {
 }
 
 
-def session_document(caller: Caller, session_id: UUID) -> dict[str, Any]:
-    """Return the session as the API shows it; raise NotFound as ``session_within`` does."""
-    return dict(SessionSerializer(session_within(caller, session_id)).data)
-
-
 class SessionsView(ListView):
     scopes = {"GET": "read", "POST": "write"}
     staff_rights = {"GET": ["sessions_app.view_chatsession"]}
     # A token that is bound to one chat needs to name none.
     needs_body = False
     raises = REFUSALS
-    queryset = sessions_in_chats()
+    queryset = session_lifecycle.sessions_in_chats()
     serializer_class = SessionSerializer
     repeatable = frozenset({"status"})
-    filterset_class = SessionFilters
-    where_fields = SESSION_FIELDS
+    filterset_class = access.SessionFilters
+    where_fields = access.SESSION_FIELDS
     sortable = ("created_at", "last_active")
     ordering = ("-created_at", "-session_id")
 
-    @described(operation_id="sessions_list")
+    @operations.described(operation_id="sessions_list")
     def get(self, request: Request) -> Response:
         """List the sessions; archived ones only with `status=archived`."""
         return self.page_of(self.within_reach())
 
-    @described(
+    @operations.described(
         operation_id="sessions_open",
-        parameters=[location(201)],
+        parameters=[operations.location(201)],
         request=NewSessionSerializer,
         responses={200: SessionSerializer, 201: SessionSerializer},
     )
@@ -93,8 +129,8 @@ class SessionsView(ListView):
         A chat that doesn't exist is created.
         """
         body = self.body(NewSessionSerializer)
-        whatsapp_chat = chat_or_own(self.caller, body.get("whatsapp_chat"))
-        check_chat(self.caller, whatsapp_chat)
+        whatsapp_chat = access.chat_or_own(self.caller, body.get("whatsapp_chat"))
+        access.check_chat(self.caller, whatsapp_chat)
         session, is_new = session_open_in(
             whatsapp_chat=whatsapp_chat,
             rules=build_intake_rules(),
@@ -114,13 +150,14 @@ class OneSessionView(ApiView):
     serializer_class = SessionSerializer
     scopes = {"GET": "read", "DELETE": "forget"}
     staff_rights = {"GET": ["sessions_app.view_chatsession"]}
-    answers = {"DELETE": [CHANGED_MEANWHILE]}
+    answers = {"DELETE": [operations.CHANGED_MEANWHILE]}
     raises = FORGETTING
 
-    @described(operation_id="sessions_get", **versioned(SessionSerializer))
+    @operations.described(operation_id="sessions_get", **operations.versioned(SessionSerializer))
     def get(self, request: Request, session_id: UUID) -> Response:
         """Return the session's state, not its messages."""
-        return etagged(request, session_document(self.caller, session_id))
+        session = access.session_within(self.caller, session_id)
+        return etagged(request, SessionSerializer(session).data)
 
     @forgets(operation_id="sessions_forget")
     def delete(self, request: Request, session_id: UUID) -> Response:
@@ -128,22 +165,19 @@ class OneSessionView(ApiView):
 
         With `If-Match` only the version that you read: else 412.
         """
-        return forget_once(
-            self,
-            kind="session",
-            find=lambda: session_within(self.caller, session_id).pk,
-            etag=lambda: etag_of_document(session_document(self.caller, session_id)),
-        )
+        return forget_once(self, "session", lambda: access.session_within(self.caller, session_id))
 
 
 class ResetView(ApiView):
     scopes = {"POST": "write"}
-    answers = {"POST": [conflicting("It has ended already.", "The session has ended already.")]}
+    answers = {
+        "POST": [operations.conflicting("It has ended already.", "The session has ended already.")]
+    }
     raises = REFUSALS
 
-    @described(
+    @operations.described(
         operation_id="sessions_reset",
-        parameters=[location(201)],
+        parameters=[operations.location(201)],
         request=None,
         responses={201: SessionSerializer},
     )
@@ -152,7 +186,7 @@ class ResetView(ApiView):
         """End the session and return the new one; 409 for a session that has ended already."""
         self.body(Nothing)
         session = session_reset(
-            session_id=session_within(self.caller, session_id).pk,
+            session_id=access.session_within(self.caller, session_id).pk,
             rules=build_intake_rules(),
             now=timezone.now(),
             actor=self.caller.actor,
@@ -164,7 +198,7 @@ class ExpireView(ApiView):
     scopes = {"POST": "write"}
     raises = REFUSALS
 
-    @described(operation_id="sessions_expire", request=None, responses=SessionSerializer)
+    @operations.described(operation_id="sessions_expire", request=None, responses=SessionSerializer)
     @idempotent(atomic=True)
     def post(self, request: Request, session_id: UUID) -> Response:
         """Let the session expire; its messages stay.
@@ -173,7 +207,7 @@ class ExpireView(ApiView):
         """
         self.body(Nothing)
         session = session_expire(
-            session_id=session_within(self.caller, session_id).pk,
+            session_id=access.session_within(self.caller, session_id).pk,
             now=timezone.now(),
             actor=self.caller.actor,
         )
@@ -217,10 +251,10 @@ class SummariesView(ListView):
     reach_field = "session__chat_id"
     ordering = ("number",)
 
-    @described(operation_id="sessions_summaries_list")
+    @operations.described(operation_id="sessions_summaries_list")
     def get(self, request: Request, session_id: UUID) -> Response:
         """List which messages each summary covers; its text is a message of the session."""
-        session = session_within(self.caller, session_id)
+        session = access.session_within(self.caller, session_id)
         return self.page_of(self.within_reach().filter(session=session))
 
 
@@ -229,10 +263,10 @@ class SummaryView(ApiView):
     scopes = {"GET": "read"}
     staff_rights = SUMMARY_RIGHTS
 
-    @described(operation_id="sessions_summaries_get", responses=SummarySerializer)
+    @operations.described(operation_id="sessions_summaries_get", responses=SummarySerializer)
     def get(self, request: Request, session_id: UUID, summary_metadata_id: UUID) -> Response:
         """Return the summary that a message names as `summaryMetadataId` in its metadata."""
-        session = session_within(self.caller, session_id)
+        session = access.session_within(self.caller, session_id)
         found = SummarizationMetadata.objects.filter(session=session, pk=summary_metadata_id)
         summary = self.one_of(found, f"summary {summary_metadata_id} in this session")
         return Response(SummarySerializer(summary).data)

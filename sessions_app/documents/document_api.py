@@ -16,18 +16,10 @@ from memories_app.documents.dependencies import build_document_limits, documents
 from memories_app.models import DocumentState, SourceDocument, Visibility
 from memoryproject.foundation.integrations.documents.sniffing import DocumentError
 from memoryproject.foundation.process.narrowing import instance
-from memoryproject.foundation.rest_kit import fields, operations
+from memoryproject.foundation.rest_kit import fields, operations, serializers as kit
 from memoryproject.foundation.rest_kit.bodies import UploadField, UploadParser
 from memoryproject.foundation.rest_kit.errors import BodyTooLarge, conflict, refuse
 from memoryproject.foundation.rest_kit.idempotency import idempotent
-from memoryproject.foundation.rest_kit.serializers import (
-    ApiErrorSerializer,
-    Choice,
-    ChoicesFilter,
-    Moment,
-    MomentFilter,
-    Strict,
-)
 from memoryproject.foundation.rest_kit.views import ApiView, ListView, etag_of_document, etagged
 from sessions_app.conversations.chat_addresses import chat_at_or_new
 from sessions_app.conversations.epochs import ChatGoneError
@@ -40,12 +32,12 @@ from sessions_app.presentation.serializers import WhatsAppChat
 # Documents as JSON.
 
 
-class FileUploadSerializer(Strict):
+class FileUploadSerializer(kit.Strict):
     """A form with a file."""
 
     file = UploadField()
     whatsapp_chat = WhatsAppChat(required=False)
-    visibility = Choice(Visibility.choices, required=False)
+    visibility = kit.Choice(Visibility.choices, required=False)
 
 
 class SourceDocumentSerializer(serializers.Serializer[Any]):
@@ -65,9 +57,9 @@ class SourceDocumentSerializer(serializers.Serializer[Any]):
     passages = serializers.IntegerField(source="passage_count")
     visibility = serializers.ChoiceField(Visibility.choices)
     whatsapp_chat = serializers.CharField(allow_null=True)
-    created_at = Moment()
+    created_at = kit.Moment()
 
-    @extend_schema_field(ApiErrorSerializer(allow_null=True))
+    @extend_schema_field(kit.ApiErrorSerializer(allow_null=True))
     def get_error(self, document: SourceDocument) -> dict[str, str] | None:
         if not document.error_code:
             return None
@@ -76,8 +68,8 @@ class SourceDocumentSerializer(serializers.Serializer[Any]):
 
 class FileFilters(django_filters.FilterSet):  # type: ignore[misc]
     whatsapp_chat = access.WhatsAppChatFilter(field_name="chat_id")
-    state = ChoicesFilter(choices=DocumentState.choices)
-    since = MomentFilter(field_name="created_at", lookup_expr="gte")
+    state = kit.ChoicesFilter(choices=DocumentState.choices)
+    since = kit.MomentFilter(field_name="created_at", lookup_expr="gte")
 
 
 def unusable_file(error: Exception) -> APIException:
@@ -172,22 +164,17 @@ class FileView(ApiView):
     raises = FORGETTING
 
     def document(self, document_id: UUID) -> Any:
-        """Return the document as it is shown. Raises NotFound also for an inaccessible one."""
+        """Return the document. Raises NotFound also for an inaccessible one."""
         rows = documents_named().filter(access.memories_in_reach(self.caller), pk=document_id)
-        return SourceDocumentSerializer(self.one_of(rows, f"file {document_id}")).data
+        return self.one_of(rows, f"file {document_id}")
 
     @operations.described(
         operation_id="files_get", **operations.versioned(SourceDocumentSerializer)
     )
     def get(self, request: Request, document_id: UUID) -> Response:
         """Return the state of the document. Its text is in memories of the type `document`."""
-        return etagged(request, self.document(document_id))
+        return etagged(request, SourceDocumentSerializer(self.document(document_id)).data)
 
     @forgets(operation_id="files_forget")
     def delete(self, request: Request, document_id: UUID) -> Response:
-        return forget_once(
-            self,
-            kind="document",
-            find=lambda: UUID(self.document(document_id)["document_id"]),
-            etag=lambda: etag_of_document(self.document(document_id)),
-        )
+        return forget_once(self, "document", lambda: self.document(document_id))

@@ -4,6 +4,7 @@ DELETE of an object can be repeated.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 from uuid import UUID
 
 import django_filters
@@ -47,23 +48,26 @@ def forgets(
 
 
 def forget_once(
-    view: ApiView, *, kind: str, find: Callable[[], UUID], etag: Callable[[], str]
+    view: ApiView, kind: str, find: Callable[[], Any], etag: Callable[[Any], str] | None = None
 ) -> Response:
     """Forget the object and return its receipt.
 
-    ``find`` returns the object's id, or raises NotFound. ``etag`` is called with the object locked,
-    if the call has If-Match. Decorate the view's method with ``forgets``: a call that crashed
-    before its response was stored finds its receipt.
+    ``find`` returns the object's row, or raises NotFound. It is called again with the object
+    locked, if the call has If-Match. ``etag``: of a row; by default that of what GET returns.
+    Decorate the view's method with ``forgets``: a call that crashed before its response was stored
+    finds its receipt.
     """
 
     def check() -> None:
         if "If-Match" in view.request.headers:
-            require_match(view.request, etag())
+            row = find()
+            found = etag(row) if etag else etag_of_document(view.serializer_class(row).data)
+            require_match(view.request, found)
 
     call_key = _call_key(view)
     forgotten = _earlier(call_key) or forget_objects.object_forget(
         kind=kind,
-        object_id=find(),
+        object_id=find().pk,
         dependencies=build_forget_dependencies(),
         actor=view.caller.actor,
         check_object=check,

@@ -4,17 +4,11 @@ from collections.abc import Collection
 from typing import Any, ClassVar
 from uuid import UUID
 
+from django import http
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
 from django.db.models import Q, QuerySet
-from django.http import (
-    HttpRequest,
-    HttpResponse,
-    HttpResponseBase,
-    JsonResponse,
-    StreamingHttpResponse,
-)
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
@@ -67,14 +61,14 @@ class ForgetRunAdmin(staff_admin.ReadOnlyAdmin):
         "text": staff_pages.OwnPage("<uuid:run_id>/text/", "text", "GET HEAD"),
     }
 
-    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+    def has_view_permission(self, request: http.HttpRequest, obj: Any = None) -> bool:
         return bool(request.user.has_perm(FORGET))
 
-    def has_module_permission(self, request: HttpRequest) -> bool:
+    def has_module_permission(self, request: http.HttpRequest) -> bool:
         """Return whether the user may forget; otherwise the app's other lists decide."""
         return bool(request.user.has_perm(FORGET)) or super().has_module_permission(request)
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[ForgetRun]:
+    def get_queryset(self, request: http.HttpRequest) -> QuerySet[ForgetRun]:
         drafts_of_others = Q(state=RunState.DRAFT) & ~Q(asked_by=request.user.get_username())
         runs: QuerySet[ForgetRun] = super().get_queryset(request)
         return runs.exclude(drafts_of_others)
@@ -90,11 +84,11 @@ class ForgetRunAdmin(staff_admin.ReadOnlyAdmin):
 
     def change_view(
         self,
-        request: HttpRequest,
+        request: http.HttpRequest,
         object_id: str,
         form_url: str = "",
         extra_context: dict[str, Any] | None = None,
-    ) -> HttpResponseBase:
+    ) -> http.HttpResponseBase:
         """Show the page of one run."""
         staff_pages.rights_required(request, FORGET)
         if request.method not in ("GET", "HEAD"):
@@ -102,7 +96,7 @@ class ForgetRunAdmin(staff_admin.ReadOnlyAdmin):
             raise PermissionDenied
         return self.run_page(request, self._run(request, object_id))
 
-    def confirm(self, request: HttpRequest, run_id: UUID) -> HttpResponseBase:
+    def confirm(self, request: http.HttpRequest, run_id: UUID) -> http.HttpResponseBase:
         """Start the run if the confirmation was typed correctly."""
         run = self._run(request, run_id)
         if run.state == str(RunState.DRAFT):
@@ -118,7 +112,7 @@ class ForgetRunAdmin(staff_admin.ReadOnlyAdmin):
             )
         return redirect(run_address(run.pk))
 
-    def progress(self, request: HttpRequest, run_id: UUID) -> HttpResponse:
+    def progress(self, request: http.HttpRequest, run_id: UUID) -> http.HttpResponse:
         """Return the progress for an open page."""
         run = self._run(request, run_id)
         progress = {
@@ -127,9 +121,9 @@ class ForgetRunAdmin(staff_admin.ReadOnlyAdmin):
             "over": run.state not in OPEN_RUNS,
             "text": self.shown_done(run),
         }
-        return JsonResponse(progress, headers={"Cache-Control": "no-store"})
+        return http.JsonResponse(progress, headers={"Cache-Control": "no-store"})
 
-    def receipts(self, request: HttpRequest, run_id: UUID) -> HttpResponse:
+    def receipts(self, request: http.HttpRequest, run_id: UUID) -> http.HttpResponse:
         """Show all receipts of a run on one page, to print."""
         run = self._run(request, run_id)
         document = run_document(run)
@@ -142,18 +136,18 @@ class ForgetRunAdmin(staff_admin.ReadOnlyAdmin):
             request, f"{TEMPLATES}/receipts.html", document.title, context, of=self.model
         )
 
-    def text(self, request: HttpRequest, run_id: UUID) -> HttpResponse:
+    def text(self, request: http.HttpRequest, run_id: UUID) -> http.HttpResponse:
         """Return all receipts of a run as plain text."""
         run = self._run(request, run_id)
         return text_answer(run_document(run), f"receipts-{run.pk}")
 
-    def _run(self, request: HttpRequest, run_id: Any) -> ForgetRun:
+    def _run(self, request: http.HttpRequest, run_id: Any) -> ForgetRun:
         staff_pages.rights_required(request, FORGET)
         return get_object_or_404(self.get_queryset(request), pk=uuid_or_none(str(run_id)))
 
     def run_page(
-        self, request: HttpRequest, run: ForgetRun, form: ConfirmForm | None = None
-    ) -> HttpResponseBase:
+        self, request: http.HttpRequest, run: ForgetRun, form: ConfirmForm | None = None
+    ) -> http.HttpResponseBase:
         """Show a draft with everything that would go, or the outcome of a run.
 
         ``form`` holds a confirmation that was typed wrong.
@@ -181,8 +175,8 @@ def _title(run: ForgetRun) -> str:
 
 
 def _draft_page(
-    request: HttpRequest, run: ForgetRun, typed: ConfirmForm | None, context: dict[str, Any]
-) -> StreamingHttpResponse:
+    request: http.HttpRequest, run: ForgetRun, typed: ConfirmForm | None, context: dict[str, Any]
+) -> http.StreamingHttpResponse:
     """Stream the page of a draft: the selection first, because the preview takes time."""
     form = typed or ConfirmForm(run=run)
     return staff_pages.late_page(
@@ -194,7 +188,7 @@ def _draft_page(
     )
 
 
-def _draft(request: HttpRequest, run: ForgetRun) -> dict[str, Any]:
+def _draft(request: http.HttpRequest, run: ForgetRun) -> dict[str, Any]:
     chosen = list(run.items.order_by("number").values_list("kind", "object_id"))
     preview = preview_make(chosen=chosen, dependencies=build_forget_dependencies())
     readable = request.user.has_perms(READ)
@@ -208,7 +202,7 @@ def _draft(request: HttpRequest, run: ForgetRun) -> dict[str, Any]:
     }
 
 
-def _record_read(request: HttpRequest, run: ForgetRun, chats: Collection[UUID]) -> None:
+def _record_read(request: http.HttpRequest, run: ForgetRun, chats: Collection[UUID]) -> None:
     """Audit the read once for each person whose texts were shown, so that it is found by person."""
     people: Collection[UUID | None] = chats or [None]
     events = [
@@ -225,7 +219,7 @@ def _record_read(request: HttpRequest, run: ForgetRun, chats: Collection[UUID]) 
     audit_record_many(events=events)
 
 
-def _results(request: HttpRequest, run: ForgetRun) -> dict[str, Any]:
+def _results(request: http.HttpRequest, run: ForgetRun) -> dict[str, Any]:
     items = run.items.select_related("receipt").order_by("number")
     troubles = items.filter(state__in=TROUBLES)
     page = Paginator(items, ITEMS_A_PAGE).get_page(request.GET.get("p"))

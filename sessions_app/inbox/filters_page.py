@@ -26,6 +26,7 @@ from memoryproject.foundation.admin_kit.staff_pages import OwnPage, rights_requi
 from memoryproject.foundation.audit.audit_events import Actor, audit_record, staff_actor
 from memoryproject.foundation.integrations.whatsapp.registry import numbers_if_several
 from memoryproject.foundation.process.narrowing import instance
+from memoryproject.foundation.tables import read_table
 from sessions_app.inbox.chat_list import DUE, OPEN, REVIEWED, SNOOZED, STATES, Wanted
 from sessions_app.inbox.move_markers import ReviewError
 from sessions_app.limits.figures import FILTERS
@@ -262,27 +263,9 @@ STATE_NAMES = (
     (REVIEWED, gettext_lazy("Reviewed")),
 )
 
-ACCESSES = tuple(
-    zip(
-        FILTERS,
-        (
-            gettext_lazy("blocked"),
-            gettext_lazy("allowed"),
-            gettext_lazy("neither blocked nor allowed"),
-            gettext_lazy("opted out"),
-            gettext_lazy("limit reached today"),
-        ),
-        strict=True,
-    )
-)
-
-_DUE_NAMES = (
-    gettext_lazy("an answer is due"),
-    gettext_lazy("due soon"),
-    gettext_lazy("overdue"),
-    gettext_lazy("told by a rule"),
-)
-DUES = tuple(zip(DUE, _DUE_NAMES, strict=True))
+_WORDS = read_table(__file__, "words.yaml")
+ACCESSES = tuple(zip(FILTERS, _WORDS["accesses"], strict=True))
+DUES = tuple(zip(DUE, _WORDS["dues"], strict=True))
 
 
 def wanted_of(parameters: QueryDict) -> Wanted:

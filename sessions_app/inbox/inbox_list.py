@@ -22,18 +22,7 @@ from memories_app.models import ProposalKind, ProposalMemory
 from memoryproject.foundation.admin_kit.list_csv import MAX_ROWS, Column, csv_of
 from memoryproject.foundation.audit.audit_events import list_export_record
 from memoryproject.foundation.process.narrowing import instance
-from sessions_app.inbox import needs
-from sessions_app.inbox.chat_list import (
-    CHATS_A_PAGE,
-    READ_MESSAGES,
-    SHORT,
-    InboxPaginator,
-    Row,
-    Wanted,
-    chats_wanted,
-    inbox_rows,
-    unread_counts,
-)
+from sessions_app.inbox import chat_list, needs
 from sessions_app.inbox.filters_page import STATE_NAMES, number_of, wanted_of
 from sessions_app.limits.dependencies import build_usage_limits
 from sessions_app.models import Chat
@@ -64,9 +53,9 @@ class Listing:
     """
 
     made: str
-    wanted: Wanted
+    wanted: chat_list.Wanted
     page: Page[Chat]
-    rows: Sequence[Row]
+    rows: Sequence[chat_list.Row]
     reads: bool
     attention: int
     tabs: Sequence[Tab]
@@ -87,9 +76,9 @@ class Listing:
         return f'"{hashlib.sha256(shown.encode()).hexdigest()[:32]}"'
 
 
-def chats_listed(request: HttpRequest, wanted: Wanted) -> QuerySet[Chat]:
+def chats_listed(request: HttpRequest, wanted: chat_list.Wanted) -> QuerySet[Chat]:
     """Return the chats that fit these filters for the user, the newest first."""
-    return chats_wanted(
+    return chat_list.chats_wanted(
         wanted,
         instance(request.user, User),
         memory_default=settings.ENABLE_MEMORY_SYSTEM,
@@ -103,18 +92,22 @@ def listing_of(request: HttpRequest, parameters: QueryDict) -> Listing:
     made = made_stamp(timezone.now())
     wanted = wanted_of(parameters)
     pages, page = _page_of(request, parameters, wanted)
-    reads = user.has_perm(READ_MESSAGES)
-    rows = inbox_rows(list(page.object_list), user, with_reasons=wanted.needs)
+    reads = user.has_perm(chat_list.READ_MESSAGES)
+    rows = chat_list.inbox_rows(list(page.object_list), user, with_reasons=wanted.needs)
     waiting = waiting_shown(request, pages.count if wanted == QUEUE else None)
 
-    def count(part: Wanted) -> int:
+    def count(part: chat_list.Wanted) -> int:
         if part == QUEUE:
             return waiting.total
-        whole = Wanted(state=wanted.state)
+        whole = chat_list.Wanted(state=wanted.state)
         if wanted == part:
             return min(pages.count, MAX_IN_TAB)
         found = chats_listed(request, part).order_by()
-        if wanted == whole and isinstance(pages, InboxPaginator) and pages.only_keys is not None:
+        if (
+            wanted == whole
+            and isinstance(pages, chat_list.InboxPaginator)
+            and pages.only_keys is not None
+        ):
             # All of the state's chats are known: a part of it isn't looked for again.
             found = found.filter(pk__in=pages.only_keys)
         return found[:MAX_IN_TAB].count()
@@ -139,14 +132,14 @@ def _beside(waiting: needs.Waiting) -> Iterator[Beside]:
     queue = reverse("admin:memories_app_memory_waiting")
     rows = needs.memories_proposed().values_list("content", "created_at")[: waiting.suggested]
     for content, at in rows:
-        yield Beside(_("suggested memory"), [content[:SHORT]], f"{queue}#suggested", at)
+        yield Beside(_("suggested memory"), [content[: chat_list.SHORT]], f"{queue}#suggested", at)
     parts = ProposalMemory.objects.order_by("number").select_related("memory")
     parts = parts.only("number", "proposal_id", "memory__content")
     found = needs.proposals_open().prefetch_related(Prefetch("parts", queryset=parts))
     for each in found[: waiting.proposals]:
         replaces = each.kind == ProposalKind.REPLACE
         reason = _("contradictory memories") if replaces else _("duplicate memories")
-        texts = [part.memory.content[:SHORT] for part in each.parts.all()]
+        texts = [part.memory.content[: chat_list.SHORT] for part in each.parts.all()]
         yield Beside(reason, texts, f"{queue}#proposals", each.created_at)
 
 
@@ -154,23 +147,23 @@ def figures_of(request: HttpRequest, parameters: QueryDict) -> Figures:
     """Return the numbers of this page of the inbox, without reading its rows."""
     _, page = _page_of(request, parameters, wanted_of(parameters))
     keys = [chat.pk for chat in page.object_list]
-    unread = unread_counts(keys, instance(request.user, User))
+    unread = chat_list.unread_counts(keys, instance(request.user, User))
     return Figures(len(unread), sum(unread.values()), waiting_shown(request).total)
 
 
 def _page_of(
-    request: HttpRequest, parameters: QueryDict, wanted: Wanted
+    request: HttpRequest, parameters: QueryDict, wanted: chat_list.Wanted
 ) -> tuple[Paginator[Any], Page[Any]]:
     if wanted == QUEUE:
         return _queue_page(parameters)
     number = number_of(parameters.get("p", "")) or 1
-    pages = InboxPaginator(chats_listed(request, wanted), number)
+    pages = chat_list.InboxPaginator(chats_listed(request, wanted), number)
     return pages, pages.get_page(parameters.get("p"))
 
 
 def _queue_page(parameters: QueryDict) -> tuple[Paginator[Any], Page[Any]]:
     """Return the page by the keys of all chats that wait, which one query finds and orders."""
-    pages: Paginator[Any] = Paginator(needs.chats_waiting(), CHATS_A_PAGE)
+    pages: Paginator[Any] = Paginator(needs.chats_waiting(), chat_list.CHATS_A_PAGE)
     page = pages.get_page(parameters.get("p"))
     chats = Chat.objects.select_related("activity").in_bulk(page.object_list)
     page.object_list = [chats[key] for key in page.object_list if key in chats]
@@ -218,7 +211,7 @@ def waiting_shown(request: HttpRequest, conversations: int | None = None) -> nee
     return found
 
 
-def _version_of(row: Row) -> tuple[Any, ...]:
+def _version_of(row: chat_list.Row) -> tuple[Any, ...]:
     """Return all values of a row that the page displays or posts."""
     chat, last = row.chat, row.last
     return (
@@ -238,7 +231,7 @@ def _version_of(row: Row) -> tuple[Any, ...]:
 
 
 MAX_IN_TAB = needs.MAX_WAITING
-QUEUE = Wanted(needs=True)
+QUEUE = chat_list.Wanted(needs=True)
 TABS: tuple[tuple[Any, Mapping[str, str]], ...] = (
     (gettext_lazy("Mine"), {"assigned": "me"}),
     (gettext_lazy("Unassigned"), {"assigned": "nobody"}),
@@ -261,7 +254,7 @@ class Tab:
         return "99+" if (self.count or 0) > 99 else str(self.count)
 
 
-def tabs_of(wanted: Wanted, count: Callable[[Wanted], int]) -> list[Tab]:
+def tabs_of(wanted: chat_list.Wanted, count: Callable[[chat_list.Wanted], int]) -> list[Tab]:
     """Return the tabs; ``count`` counts the rows of one. They keep the state and nothing else.
 
     The queue doesn't: it is the same for all states.
@@ -271,13 +264,13 @@ def tabs_of(wanted: Wanted, count: Callable[[Wanted], int]) -> list[Tab]:
     for title, narrowed in TABS:
         part, given = QUEUE, dict(narrowed)
         if "needs" not in narrowed:
-            part = Wanted(assigned=narrowed.get("assigned", ""), state=wanted.state)
+            part = chat_list.Wanted(assigned=narrowed.get("assigned", ""), state=wanted.state)
             given |= {"state": wanted.state} if wanted.state else {}
         tabs.append(Tab(title, f"?{urlencode(given)}", narrowed == here, count(part)))
     return tabs
 
 
-def states_of(parameters: QueryDict, wanted: Wanted) -> Sequence[Tab]:
+def states_of(parameters: QueryDict, wanted: chat_list.Wanted) -> Sequence[Tab]:
     """Return the states of the conversations in this tab; they keep all other filters."""
     return [
         Tab(title, _with_state(parameters, state), state == wanted.state)
@@ -285,7 +278,7 @@ def states_of(parameters: QueryDict, wanted: Wanted) -> Sequence[Tab]:
     ]
 
 
-def _tab_of(wanted: Wanted) -> Mapping[str, str] | None:
+def _tab_of(wanted: chat_list.Wanted) -> Mapping[str, str] | None:
     """Return what narrows the tab that is open; None for filters that no tab has."""
     if wanted.needs:
         return {"needs": "1"} if wanted.assigned in ("", "me") else None
@@ -313,8 +306,8 @@ def inbox_csv(request: HttpRequest) -> HttpResponse:
     """
     user = instance(request.user, User)
     chats = list(chats_listed(request, wanted_of(request.GET))[:MAX_ROWS])
-    rows = inbox_rows(chats, user)
-    reads = user.has_perm(READ_MESSAGES)
+    rows = chat_list.inbox_rows(chats, user)
+    reads = user.has_perm(chat_list.READ_MESSAGES)
     list_export_record(request, "chat", len(rows))
     return csv_of("inbox", _columns(reads=reads), rows)
 

@@ -13,6 +13,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from memoryproject.foundation.audit.audit_events import Actor, Event, audit_record_many
+from sessions_app import models
 from sessions_app.conversations.chat_queries import without_reply
 from sessions_app.conversations.timeline import Place
 from sessions_app.inbox.read_markers import (
@@ -24,18 +25,6 @@ from sessions_app.inbox.read_markers import (
     place_fields,
     place_marked,
 )
-from sessions_app.models import (
-    AnswerResolved,
-    BroadcastRecipient,
-    Chat,
-    ChatMark,
-    ChatPause,
-    Message,
-    ReadMark,
-    ReviewedMark,
-    Snooze,
-    Turn,
-)
 from sessions_app.models.turns import WRONG_STATES
 
 
@@ -46,14 +35,14 @@ class ReviewError(ValueError):
 def chat_look(*, user: User, chat_id: UUID, place: Place) -> None:
     """Move the user's read marker forward to this place; never move it back."""
     try:
-        made, is_new = ReadMark.objects.get_or_create(
+        made, is_new = models.ReadMark.objects.get_or_create(
             user=user, chat_id=chat_id, defaults=place_fields(place)
         )
     except IntegrityError:
         # The chat was erased at the same moment.
         return
     if not is_new and place_marked(made) < place:
-        _before(ReadMark.objects.filter(pk=made.pk), place).update(**place_fields(place))
+        _before(models.ReadMark.objects.filter(pk=made.pk), place).update(**place_fields(place))
 
 
 def chats_mark_read(*, user: User, chat_ids: Collection[UUID], actor: Actor) -> int:
@@ -100,16 +89,16 @@ def chats_review(
         border = min(seen_at or now, now)
         for key, place in sorted(places.items()):
             fields = {**place_fields(place), "reviewed_by": user, "reviewed_at": border}
-            mark, is_new = ReviewedMark.objects.select_for_update().get_or_create(
+            mark, is_new = models.ReviewedMark.objects.select_for_update().get_or_create(
                 chat_id=key, defaults=fields
             )
             if not is_new and place_marked(mark) <= place:
                 # A form of an older page doesn't move the marker back.
                 fields["reviewed_at"] = max(border, mark.reviewed_at)
-                ReviewedMark.objects.filter(pk=key).update(**fields)
+                models.ReviewedMark.objects.filter(pk=key).update(**fields)
         # A conversation that is done with doesn't come back by its time.
-        Snooze.objects.filter(chat__in=chats).delete()
-        ChatMark.objects.filter(chat__in=chats).delete()
+        models.Snooze.objects.filter(chat__in=chats).delete()
+        models.ChatMark.objects.filter(chat__in=chats).delete()
         chats_record("chat.review", chats, actor)
     return len(chats)
 
@@ -118,14 +107,14 @@ def chats_unreview(*, chat_ids: Collection[UUID], actor: Actor) -> int:
     """Remove the reviewed marker of these chats; return how many chats there are."""
     with transaction.atomic():
         chats = chats_lock(chat_ids)
-        ReviewedMark.objects.filter(chat__in=chats).delete()
+        models.ReviewedMark.objects.filter(chat__in=chats).delete()
         chats_record("chat.unreview", chats, actor)
     return len(chats)
 
 
 def review_rows(chat_ids: Collection[UUID]) -> list[Any]:
     """Return the rows that ``chats_review`` changes or deletes, for ``chats_review_undo``."""
-    kinds: tuple[Any, ...] = (ReviewedMark, Snooze, ChatMark)
+    kinds: tuple[Any, ...] = (models.ReviewedMark, models.Snooze, models.ChatMark)
     return [row for kind in kinds for row in kind.objects.filter(chat__in=chat_ids)]
 
 
@@ -138,7 +127,7 @@ def chats_review_undo(
     since stays.
     """
     with transaction.atomic():
-        mine = ReviewedMark.objects.filter(chat__in=chats_lock(chat_ids), reviewed_by=user)
+        mine = models.ReviewedMark.objects.filter(chat__in=chats_lock(chat_ids), reviewed_by=user)
         chats = sorted(mine.values_list("chat", flat=True))
         mine.delete()
         for row in rows:
@@ -149,7 +138,7 @@ def chats_review_undo(
 
 
 def _places_of(seen: Mapping[UUID, UUID]) -> dict[UUID, Place]:
-    messages = Message.objects.filter(pk__in=seen.values()).select_related("session")
+    messages = models.Message.objects.filter(pk__in=seen.values()).select_related("session")
     found = {message.chat_id: Place.of(message) for message in messages.defer("terms", "content")}
     if seen.keys() - found.keys():
         raise ReviewError(_("The conversation has changed meanwhile: please look at it again."))
@@ -158,9 +147,10 @@ def _places_of(seen: Mapping[UUID, UUID]) -> dict[UUID, Place]:
 
 def _set_read(user: User, places: Mapping[UUID, Place]) -> None:
     marks = [
-        ReadMark(user=user, chat_id=key, **place_fields(places[key])) for key in sorted(places)
+        models.ReadMark(user=user, chat_id=key, **place_fields(places[key]))
+        for key in sorted(places)
     ]
-    ReadMark.objects.bulk_create(
+    models.ReadMark.objects.bulk_create(
         marks,
         update_conflicts=True,
         unique_fields=["user", "chat"],
@@ -183,7 +173,7 @@ def _before(marks: Any, place: Place) -> Any:
 
 def chats_lock(chat_ids: Collection[UUID]) -> list[UUID]:
     """Lock these chats until the transaction ends; return the ones that exist."""
-    rows = Chat.objects.select_for_update(no_key=True).filter(pk__in=set(chat_ids))
+    rows = models.Chat.objects.select_for_update(no_key=True).filter(pk__in=set(chat_ids))
     return list(rows.order_by("pk").values_list("pk", flat=True))
 
 
@@ -202,12 +192,12 @@ def chats_record(
 MAX_SNOOZE = timedelta(days=366)
 
 
-def snoozes_in_force() -> QuerySet[Snooze]:
+def snoozes_in_force() -> QuerySet[models.Snooze]:
     """Return the snoozes whose time isn't over and whose person hasn't written since."""
-    written = Message.objects.filter(
+    written = models.Message.objects.filter(
         chat=OuterRef("chat"), role__in=FROM_PEOPLE, received_at__gt=OuterRef("since")
     )
-    return Snooze.objects.filter(~Exists(written), until__gt=Now())
+    return models.Snooze.objects.filter(~Exists(written), until__gt=Now())
 
 
 def chats_snooze(
@@ -231,8 +221,11 @@ def chats_snooze(
     since = min(seen_at or now, now)
     with transaction.atomic():
         chats = chats_lock(chat_ids)
-        Snooze.objects.bulk_create(
-            [Snooze(chat_id=key, since=since, until=until, snoozed_by=user) for key in chats],
+        models.Snooze.objects.bulk_create(
+            [
+                models.Snooze(chat_id=key, since=since, until=until, snoozed_by=user)
+                for key in chats
+            ],
             update_conflicts=True,
             unique_fields=["chat"],
             update_fields=["since", "until", "snoozed_by"],
@@ -245,7 +238,7 @@ def chats_unsnooze(*, chat_ids: Collection[UUID], actor: Actor) -> int:
     """Bring these chats back now; return how many were put off."""
     with transaction.atomic():
         chats = chats_lock(chat_ids)
-        snoozed = Snooze.objects.filter(chat__in=chats)
+        snoozed = models.Snooze.objects.filter(chat__in=chats)
         woken = sorted(snoozed.values_list("chat", flat=True))
         snoozed.delete()
         chats_record("chat.unsnooze", woken, actor)
@@ -255,34 +248,36 @@ def chats_unsnooze(*, chat_ids: Collection[UUID], actor: Actor) -> int:
 # Conversations that are reviewed to their end, and what went wrong since.
 
 
-def turns_gone_wrong() -> QuerySet[Turn]:
+def turns_gone_wrong() -> QuerySet[models.Turn]:
     """Return the failed and unconfirmed turns since the last review of their chat.
 
     Those are dealt with that staff resolved, and after which somebody of the business wrote. The
     time of a review is the time when its page was made.
     """
-    wrong = Turn.objects.filter(state__in=WRONG_STATES)
+    wrong = models.Turn.objects.filter(state__in=WRONG_STATES)
     # A message to many that failed stands on the page of its broadcast.
-    wrong = wrong.filter(~Exists(BroadcastRecipient.objects.filter(turn=OuterRef("pk"))))
+    wrong = wrong.filter(~Exists(models.BroadcastRecipient.objects.filter(turn=OuterRef("pk"))))
     over = wrong.annotate(over_at=Coalesce("finished_at", "created_at"))
-    resolved = AnswerResolved.objects.filter(
+    resolved = models.AnswerResolved.objects.filter(
         turn=OuterRef("pk"), resolved_at__gte=OuterRef("over_at")
     )
     over = over.filter(~Exists(resolved))
     return without_reply(unreviewed(over, "over_at"))
 
 
-def unreviewed(turns: QuerySet[Turn], ended: str) -> QuerySet[Turn]:
+def unreviewed(turns: QuerySet[models.Turn], ended: str) -> QuerySet[models.Turn]:
     """Leave out the turns whose chat was reviewed since. ``ended``: the field of their time."""
     # Not by way of the chats: all of them would be read to find the few.
-    since = ReviewedMark.objects.filter(chat=OuterRef("chat"), reviewed_at__gte=OuterRef(ended))
+    since = models.ReviewedMark.objects.filter(
+        chat=OuterRef("chat"), reviewed_at__gte=OuterRef(ended)
+    )
     return turns.filter(~Exists(since))
 
 
-def pauses_in_force() -> QuerySet[ChatPause]:
+def pauses_in_force() -> QuerySet[models.ChatPause]:
     """Return the active pauses: the assistant doesn't answer in these chats."""
     in_force = Q(until__isnull=True) | Q(until__gt=Now())
-    return ChatPause.objects.filter(in_force)
+    return models.ChatPause.objects.filter(in_force)
 
 
 def is_reviewed(*, among_few: bool = False) -> Q:
@@ -290,7 +285,7 @@ def is_reviewed(*, among_few: bool = False) -> Q:
 
     ``among_few``: look at each chat by itself, because other filters leave few of them.
     """
-    marked = Exists(ReviewedMark.objects.filter(chat=OuterRef("pk")))
-    put_off = Exists(Snooze.objects.filter(chat=OuterRef("pk")))
-    news = news_there(SAID, chat="pk") if among_few else news_since(ReviewedMark, SAID)
+    marked = Exists(models.ReviewedMark.objects.filter(chat=OuterRef("pk")))
+    put_off = Exists(models.Snooze.objects.filter(chat=OuterRef("pk")))
+    news = news_there(SAID, chat="pk") if among_few else news_since(models.ReviewedMark, SAID)
     return Q(marked) & ~Q(put_off) & ~Q(news)

@@ -10,10 +10,10 @@ from uuid import UUID
 from django.db import connection
 from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce, Greatest, Now
-from django.utils.translation import gettext_lazy
 
 from memories_app.models import Memory, MemoryStatus, MergeProposal, ProposalState
 from memoryproject.foundation.admin_kit.list_csv import MAX_ROWS
+from memoryproject.foundation.tables import read_table
 from sessions_app.conversations.chat_queries import handovers_open, without_reply
 from sessions_app.inbox.move_markers import (
     pauses_in_force,
@@ -43,18 +43,10 @@ MAX_RESULTS, MAX_WAITING = 1_000, 100
 # A person who has waited so long for the assistant waits for somebody.
 LATE = timedelta(minutes=5)
 BAD, FAILED, UNKNOWN = "bad", "failed", "unknown"
-# Each with the tone of its mark. Failed answers, pauses and rules have marks of their own in the
-# list.
-REASONS = {
-    "asked": (gettext_lazy("asked for a person"), "bad"),
-    "late": (gettext_lazy("answer is late"), "bad"),
-    "missed": (gettext_lazy("not answered"), "bad"),
-    BAD: (gettext_lazy("rated bad"), "warn"),
-    UNKNOWN: (gettext_lazy("unknown question"), "warn"),
-    "back": (gettext_lazy("back from snooze"), ""),
+# Each with the tone of its mark.
+REASONS: dict[str, tuple[Any, str]] = {
+    name: tuple(pair) for name, pair in read_table(__file__, "words.yaml")["reasons"].items()
 }
-
-
 AWAKE = "chat NOT IN ({snoozed})"
 
 

@@ -16,18 +16,8 @@ from django.db.models import BooleanField, Exists, Func, OuterRef, Q, QuerySet
 from django.db.models.sql.compiler import SQLCompiler
 
 from memoryproject.foundation.replica import read_connection
+from sessions_app import models
 from sessions_app.conversations.timeline import BEGINNING, Place
-from sessions_app.models import (
-    Assignment,
-    Bookmark,
-    ChatLabel,
-    ChatSession,
-    Message,
-    Note,
-    ReadMark,
-    ReviewedMark,
-    Snooze,
-)
 from sessions_app.models.messages import Role
 from sessions_app.models.review import UpTo
 
@@ -41,9 +31,9 @@ SAID = (Role.USER, Role.ASSISTANT, Role.SYSTEM, Role.TOOL)
 # A message's id and its place.
 Found = tuple[UUID, Place]
 
-SESSIONS = ChatSession._meta.db_table
-MESSAGES = Message._meta.db_table
-REVIEWS = ReviewedMark._meta.db_table
+SESSIONS = models.ChatSession._meta.db_table
+MESSAGES = models.Message._meta.db_table
+REVIEWS = models.ReviewedMark._meta.db_table
 
 MARKS = "unnest(%s::uuid[], %s::timestamptz[], %s::uuid[], %s::int[])"
 # Find sessions from the marker on by an index, and in each the messages after the marker.
@@ -133,7 +123,8 @@ EXISTS (
 
 # Whoever has looked further than at old messages keeps their marker.
 OLD_ARE_SEEN = f"""
-INSERT INTO {ReadMark._meta.db_table} AS mark (user_id, chat_id, began_at, session_key, order_num)
+INSERT INTO {models.ReadMark._meta.db_table} AS mark
+    (user_id, chat_id, began_at, session_key, order_num)
 SELECT id, %s, %s, %s, %s FROM {User._meta.db_table} WHERE is_staff AND is_active
 ON CONFLICT (user_id, chat_id) DO UPDATE SET began_at = excluded.began_at,
     session_key = excluded.session_key, order_num = excluded.order_num
@@ -141,7 +132,7 @@ WHERE mark.session_key = ANY(%s)
 """  # noqa: S608 constants only
 
 
-def old_messages_seen(*, chat_id: UUID, sessions: Collection[ChatSession]) -> None:
+def old_messages_seen(*, chat_id: UUID, sessions: Collection[models.ChatSession]) -> None:
     """Let the messages of these sessions, which are from before this server, be no news."""
     last = max(sessions, key=lambda session: (session.created_at, session.pk))
     place = (last.created_at, last.pk, last.message_counter)
@@ -208,7 +199,9 @@ def news_there(roles: Collection[str], *, chat: str) -> OfChat:
 
 
 def news_since(
-    marks: type[ReadMark | ReviewedMark], roles: Collection[str], user: User | None = None
+    marks: type[models.ReadMark | models.ReviewedMark],
+    roles: Collection[str],
+    user: User | None = None,
 ) -> OfChat:
     """Match chats that have a marker and a message after it. ``user``: the markers' owner."""
     whose, values = ("", []) if user is None else ("WHERE mark.user_id = %s", [user.pk])
@@ -217,7 +210,9 @@ def news_since(
 
 
 def chats_with_news(
-    marks: type[ReadMark | ReviewedMark], roles: Collection[str], user: User | None = None
+    marks: type[models.ReadMark | models.ReviewedMark],
+    roles: Collection[str],
+    user: User | None = None,
 ) -> Q:
     """Match chats with a message after their marker, or with any where there is no marker."""
     of_chat: QuerySet[Any] = marks._default_manager.filter(chat=OuterRef("pk"))
@@ -258,18 +253,20 @@ def review_move(*, from_chat: UUID, to_chat: UUID) -> None:
     Of two assignees, the later one stays. A conversation that was put off comes back. Call it
     before the messages are moved, so that nothing unread in either chat is skipped afterwards.
     """
-    readers = ReadMark.objects.filter(chat__in=[from_chat, to_chat]).values_list("user", flat=True)
+    readers = models.ReadMark.objects.filter(chat__in=[from_chat, to_chat]).values_list(
+        "user", flat=True
+    )
     for user_id in set(readers):
-        _join(ReadMark.objects.filter(user=user_id), from_chat, to_chat, FROM_PEOPLE)
-    _join(ReviewedMark.objects.all(), from_chat, to_chat, SAID)
-    Note.objects.filter(chat=from_chat).update(chat=to_chat)
-    there = Bookmark.objects.filter(chat=to_chat, message=None).values("user")
-    Bookmark.objects.filter(chat=from_chat, message=None, user__in=there).delete()
-    Bookmark.objects.filter(chat=from_chat).update(chat=to_chat)
-    labels = ChatLabel.objects.filter(chat=to_chat).values("label")
-    ChatLabel.objects.filter(chat=from_chat).exclude(label__in=labels).update(chat=to_chat)
+        _join(models.ReadMark.objects.filter(user=user_id), from_chat, to_chat, FROM_PEOPLE)
+    _join(models.ReviewedMark.objects.all(), from_chat, to_chat, SAID)
+    models.Note.objects.filter(chat=from_chat).update(chat=to_chat)
+    there = models.Bookmark.objects.filter(chat=to_chat, message=None).values("user")
+    models.Bookmark.objects.filter(chat=from_chat, message=None, user__in=there).delete()
+    models.Bookmark.objects.filter(chat=from_chat).update(chat=to_chat)
+    labels = models.ChatLabel.objects.filter(chat=to_chat).values("label")
+    models.ChatLabel.objects.filter(chat=from_chat).exclude(label__in=labels).update(chat=to_chat)
     _assignment_move(from_chat, to_chat)
-    Snooze.objects.filter(chat__in=[from_chat, to_chat]).delete()
+    models.Snooze.objects.filter(chat__in=[from_chat, to_chat]).delete()
 
 
 def _join(marks: Any, from_chat: UUID, to_chat: UUID, roles: tuple[str, ...]) -> None:
@@ -289,14 +286,14 @@ def _join(marks: Any, from_chat: UUID, to_chat: UUID, roles: tuple[str, ...]) ->
     marks.filter(pk=kept.pk).update(chat=to_chat, **place_fields(place))
 
 
-def later_assignment(*chats: UUID) -> Assignment | None:
+def later_assignment(*chats: UUID) -> models.Assignment | None:
     """Return the assignment that counts when these chats become one."""
-    both = Assignment.objects.filter(chat__in=chats).select_related("assignee")
+    both = models.Assignment.objects.filter(chat__in=chats).select_related("assignee")
     return both.order_by("-assigned_at").first()
 
 
 def _assignment_move(from_chat: UUID, to_chat: UUID) -> None:
     latest = later_assignment(from_chat, to_chat)
     if latest is not None and latest.chat_id == from_chat:
-        Assignment.objects.filter(chat=to_chat).delete()
-        Assignment.objects.filter(chat=from_chat).update(chat=to_chat)
+        models.Assignment.objects.filter(chat=to_chat).delete()
+        models.Assignment.objects.filter(chat=from_chat).update(chat=to_chat)

@@ -12,12 +12,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.translation import gettext as _, ngettext, ngettext_lazy
 
-from memoryproject.foundation.admin_kit.staff_pages import (
-    OwnPage,
-    page_back,
-    rights_required,
-    staff_page,
-)
+from memoryproject.foundation.admin_kit import staff_pages
 from memoryproject.foundation.admin_kit.undo import (
     UndoError,
     reverses,
@@ -59,7 +54,7 @@ def chats_page(request: HttpRequest) -> HttpResponse:
         return _done(request, chats, FOR_MANY, back)
     _check(request)
     messages.warning(request, _("Tick the conversations first."))
-    return redirect(page_back(request, back))
+    return redirect(staff_pages.page_back(request, back))
 
 
 def note_page(request: HttpRequest, note_id: UUID) -> HttpResponse:
@@ -79,7 +74,7 @@ def note_page(request: HttpRequest, note_id: UUID) -> HttpResponse:
         elif request.POST.get("do") == "edit":
             form = NoteForm(request.POST, instance=notes.note_own(note_id=note_id, user=user))
             if not form.save_own(user=user, actor=actor):
-                return _note_again(request, form, page_back(request, back))
+                return _note_again(request, form, staff_pages.page_back(request, back))
             messages.success(request, _("The note is changed."))
         else:
             return HttpResponseBadRequest(_("Nobody knows what is to be done."))
@@ -87,12 +82,12 @@ def note_page(request: HttpRequest, note_id: UUID) -> HttpResponse:
         if request.POST.get("do") == "edit" and note is None and _typed(request).strip():
             return _note_unkept(request, str(error))
         messages.error(request, str(error))
-    return redirect(page_back(request, back))
+    return redirect(staff_pages.page_back(request, back))
 
 
 def _note_again(request: HttpRequest, form: NoteForm, back: str) -> HttpResponse:
     context = {"form": form, "back": back}
-    return staff_page(
+    return staff_pages.staff_page(
         request, "admin/sessions_app/chat/note.html", _("It wasn't saved"), context, of=Chat
     )
 
@@ -115,7 +110,7 @@ def _note_unkept(
         "lost_message": chat is not None and key is not None and message is None,
         "back": conversation_address(chat.pk, key if message else None) if chat else "",
     }
-    return staff_page(
+    return staff_pages.staff_page(
         request, "admin/sessions_app/chat/note_unkept.html", _("It wasn't saved"), context, of=Chat
     )
 
@@ -138,7 +133,7 @@ def _done(request: HttpRequest, chats: list[UUID], known: dict[str, Do], back: s
         if name == "note" and _typed(request).strip():
             return _note_unkept(request, str(error), review)
         messages.error(request, str(error))
-    return redirect(page_back(request, back))
+    return redirect(staff_pages.page_back(request, back))
 
 
 @reverses("chat.review", *REVIEW)
@@ -150,7 +145,7 @@ def _unreview(request: HttpRequest, data: Any) -> None:
 
 
 def _check(request: HttpRequest) -> User:
-    rights_required(request, *REVIEW)
+    staff_pages.rights_required(request, *REVIEW)
     return instance(request.user, User)
 
 
@@ -314,7 +309,7 @@ def _typed(request: HttpRequest) -> str:
 
 
 REVIEW_PAGES = {
-    "review_many": OwnPage("review/", chats_page, "POST"),
-    "review": OwnPage("<uuid:chat_id>/review/", chat_page, "POST"),
-    "note": OwnPage("notes/<uuid:note_id>/", note_page),
+    "review_many": staff_pages.OwnPage("review/", chats_page, "POST"),
+    "review": staff_pages.OwnPage("<uuid:chat_id>/review/", chat_page, "POST"),
+    "note": staff_pages.OwnPage("notes/<uuid:note_id>/", note_page),
 }

@@ -11,11 +11,7 @@ from uuid import UUID
 from django.db import DataError, IntegrityError
 
 from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
-from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
-    WhatsAppChatError,
-    address_forms,
-    whatsapp_chat_normalise,
-)
+from memoryproject.foundation.integrations.whatsapp import whatsapp_chats
 from sessions_app.embedding.facade import session_embed
 from sessions_app.inbound.facade import IntakeRules
 from sessions_app.legacy_import import import_session, parse_sessions, session_folder
@@ -247,7 +243,7 @@ def whatsapp_chat_of(found: Sequence[session_folder.FoundMessage]) -> str:
     everybody = _chats(address for one in messages for address in (one.sender, one.recipient))
     groups = {address for address in everybody if address.endswith("@g.us")}
     chats = named or groups or asking | answered
-    if len({min(address_forms(chat)) for chat in chats}) != 1:
+    if len({min(whatsapp_chats.address_forms(chat)) for chat in chats}) != 1:
         how_many = "several WhatsApp chats" if chats else "no WhatsApp chat"
         raise parse_sessions.LegacyError(f"sender, recipient: its messages name {how_many}")
     return min(chats)
@@ -257,6 +253,6 @@ def _chats(texts: Iterable[str]) -> set[str]:
     """Return the stored forms of the texts that are ids of chats."""
     found = set()
     for text in filter(parse_sessions.is_whatsapp_chat, texts):
-        with suppress(WhatsAppChatError):
-            found.add(whatsapp_chat_normalise(text))
+        with suppress(whatsapp_chats.WhatsAppChatError):
+            found.add(whatsapp_chats.whatsapp_chat_normalise(text))
     return found

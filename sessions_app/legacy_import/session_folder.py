@@ -20,16 +20,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from sessions_app.legacy_import.parse_sessions import (
-    LegacyError,
-    LegacyMessage,
-    LegacyMissing,
-    LegacySession,
-    message_session,
-    parse_message,
-    parse_session,
-    session_uuid,
-)
+from sessions_app.legacy_import import parse_sessions
 
 logger = logging.getLogger(__name__)
 
@@ -72,7 +63,7 @@ class LegacyFolder:
         """
         is_plain = name.isprintable() and not {"/", "\\"}.intersection(name)
         if not name or name.startswith(".") or not is_plain or len(name.encode()) > 200:
-            raise LegacyMissing("no file can have this name")
+            raise parse_sessions.LegacyMissing("no file can have this name")
         return self.root / MESSAGES / f"{name}.json"
 
     def read(self, path: Path) -> Any:
@@ -80,19 +71,23 @@ class LegacyFolder:
         try:
             text = self._bytes(path).decode("utf-8-sig")
         except FileNotFoundError as error:
-            raise LegacyMissing("the file is not there") from error
+            raise parse_sessions.LegacyMissing("the file is not there") from error
         except OSError as error:
-            raise LegacyError(f"the file can't be read: {error.strerror}") from error
+            raise parse_sessions.LegacyError(f"the file can't be read: {error.strerror}") from error
         except UnicodeDecodeError as error:
-            raise LegacyError(f"not UTF-8 at byte {error.start}") from error
+            raise parse_sessions.LegacyError(f"not UTF-8 at byte {error.start}") from error
         try:
             return json.loads(text, parse_constant=_no_number)
         except json.JSONDecodeError as error:
-            raise LegacyError(f"not JSON: line {error.lineno}, column {error.colno}") from error
+            raise parse_sessions.LegacyError(
+                f"not JSON: line {error.lineno}, column {error.colno}"
+            ) from error
         except RecursionError as error:
-            raise LegacyError("not usable JSON: nested too deep") from error
+            raise parse_sessions.LegacyError("not usable JSON: nested too deep") from error
         except ValueError as error:
-            raise LegacyError("not usable JSON: a number has too many digits") from error
+            raise parse_sessions.LegacyError(
+                "not usable JSON: a number has too many digits"
+            ) from error
 
     def has_file(self, path: str) -> bool:
         """Return whether a path in a message leads to a file.
@@ -132,13 +127,13 @@ class LegacyFolder:
     def _bytes(self, path: Path) -> bytes:
         real = Path(os.path.realpath(path))
         if not real.is_relative_to(self.root):
-            raise LegacyError("a link out of the folder")
+            raise parse_sessions.LegacyError("a link out of the folder")
         if real.exists() and not real.is_file():
-            raise LegacyError("not a file")
+            raise parse_sessions.LegacyError("not a file")
         with real.open("rb") as file:
             content = file.read(MAX_BYTES + 1)
         if len(content) > MAX_BYTES:
-            raise LegacyError(f"larger than {MAX_BYTES // 1024 // 1024} MB")
+            raise parse_sessions.LegacyError(f"larger than {MAX_BYTES // 1024 // 1024} MB")
         return content
 
 
@@ -148,7 +143,7 @@ def shown(text: str) -> str:
 
 
 def _no_number(name: str) -> None:
-    raise LegacyError(f"not JSON: {name} is no number")
+    raise parse_sessions.LegacyError(f"not JSON: {name} is no number")
 
 
 class FolderError(Exception):
@@ -265,7 +260,7 @@ class FoundMessage:
     """A message, and ``source``: the place where it was found, for logs and reports."""
 
     message_id: UUID
-    legacy: LegacyMessage
+    legacy: parse_sessions.LegacyMessage
     source: str
 
 
@@ -278,7 +273,7 @@ class Incoming:
     later.
     """
 
-    legacy: LegacySession
+    legacy: parse_sessions.LegacySession
     label: str
     status: str = "active"
     leads: bool = True
@@ -297,12 +292,12 @@ def plan_folder(
     sessions: list[Incoming] = []
     listed: set[str] = set()
     for path, status in folder.session_files():
-        if only is not None and session_uuid(path.stem) != only:
+        if only is not None and parse_sessions.session_uuid(path.stem) != only:
             continue
         label = folder.label(path)
         try:
-            session = parse_session(folder.read(path), name=path.stem, latest=latest)
-        except LegacyError as error:
+            session = parse_sessions.parse_session(folder.read(path), name=path.stem, latest=latest)
+        except parse_sessions.LegacyError as error:
             if only is None:
                 report.skip(report.sessions, label, error)
             else:
@@ -351,19 +346,19 @@ def _unlisted(
         try:
             path = folder.message_path(name)
             document = folder.read(path)
-            original = message_session(document)
+            original = parse_sessions.message_session(document)
             if not original and only is None:
-                raise LegacyError("session_id: missing, and no session lists it")
-        except LegacyError as error:
+                raise parse_sessions.LegacyError("session_id: missing, and no session lists it")
+        except parse_sessions.LegacyError as error:
             unreadable += 1
             if only is None:
                 report.skip(report.messages, folder.message_label(name), error)
             continue
-        if only in (None, session_uuid(original)):
-            unlisted = found.setdefault(session_uuid(original), Unlisted(original))
+        if only in (None, parse_sessions.session_uuid(original)):
+            unlisted = found.setdefault(parse_sessions.session_uuid(original), Unlisted(original))
             unlisted.names.append(name)
-            with suppress(LegacyError):
-                at = parse_message(document, latest=latest).received_at
+            with suppress(parse_sessions.LegacyError):
+                at = parse_sessions.parse_message(document, latest=latest).received_at
                 unlisted.last = max(unlisted.last, at)
     if only is not None and unreadable:
         text = "%d message files can't be read; some may belong to session %s."

@@ -17,13 +17,7 @@ from django.utils.translation import gettext as _, gettext_lazy
 
 from memories_app.errors import MemoryOperationError
 from memories_app.models import Memory, MergeProposal, Visibility
-from memories_app.review.presentation import (
-    WAITING_AT_ONCE,
-    MemoryPages,
-    ProposalPages,
-    day_of,
-    proposals_waiting,
-)
+from memories_app.review import presentation as review
 from memoryproject.foundation.admin_kit.display import shown_link
 from memoryproject.foundation.audit.audit_events import staff_read_record
 from memoryproject.foundation.integrations.embedders.base import Embedder
@@ -33,8 +27,8 @@ from sessions_app.conversations.chat_queries import chat_at, with_name
 from sessions_app.conversations.epochs import ChatGoneError, chats_keep
 from sessions_app.embedding.facade import embedder
 from sessions_app.forgetting.presentation import ForgetAction
+from sessions_app.memories.presentation import MemoryTransfer
 from sessions_app.memories.table_pages import TableImportPages
-from sessions_app.memories.transfer_pages import MemoryTransfer
 from sessions_app.models import Chat, Message, Turn, TurnReplay
 from sessions_app.presentation.links import chat_gone_text, contact_address, contact_typed
 from sessions_app.promises.pages import PromisePages
@@ -45,8 +39,8 @@ SEE_ANSWERS = [f"sessions_app.view_{name}" for name in ("turn", "chat", "message
 
 
 @admin.register(Memory)
-class MemoryAdmin(ForgetAction, PromisePages, TableImportPages, MemoryTransfer, MemoryPages):
-    actions = (*MemoryPages.actions, "export_selected", "forget_selected")
+class MemoryAdmin(ForgetAction, PromisePages, TableImportPages, MemoryTransfer, review.MemoryPages):
+    actions = (*review.MemoryPages.actions, "export_selected", "forget_selected")
     unbounded_actions = ("export_selected", "forget_selected")
     search_help_text = gettext_lazy("By meaning and words; or an id, or a chat's address")
 
@@ -137,10 +131,12 @@ class MemoryAdmin(ForgetAction, PromisePages, TableImportPages, MemoryTransfer, 
     def also_waiting(self, request: HttpRequest) -> dict[str, Any]:
         found: dict[str, Any] = {}
         if request.user.has_perm("memories_app.view_mergeproposal"):
-            found["proposals"] = proposals_waiting(WAITING_AT_ONCE, self.chat_short_names)
+            found["proposals"] = review.proposals_waiting(
+                review.WAITING_AT_ONCE, self.chat_short_names
+            )
         if request.user.has_perms(SEE_ANSWERS):
             staff_read_record(request, list="turn", searched=False)
-            found["answers"] = answers_waiting(WAITING_AT_ONCE)
+            found["answers"] = answers_waiting(review.WAITING_AT_ONCE)
             found["may_rate"] = request.user.has_perm("sessions_app.review_chat")
         return found
 
@@ -152,7 +148,7 @@ class MemoryAdmin(ForgetAction, PromisePages, TableImportPages, MemoryTransfer, 
 
 
 @admin.register(MergeProposal)
-class MergeProposalAdmin(ProposalPages):
+class MergeProposalAdmin(review.ProposalPages):
     def embedder(self) -> Embedder:
         return embedder()
 
@@ -343,7 +339,7 @@ def _recalled(
         memories_where=Q(pk__in=queryset.order_by().values("pk")) if narrowed else None,
         # The user waits for the page, and results below this score are not relevant.
         repeats=True,
-        as_of=day_of(request),
+        as_of=review.day_of(request),
     )
     hits = [
         hit for place, hit in enumerate(result.hits) if place < NEAREST or hit.score >= MIN_SCORE

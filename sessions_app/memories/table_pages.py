@@ -22,31 +22,17 @@ from memoryproject.foundation.admin_kit.staff_pages import OwnPage, staff_page
 from memoryproject.foundation.audit.audit_events import staff_actor
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from sessions_app.embedding.facade import embedder
-from sessions_app.memories.tables import columns
-from sessions_app.memories.tables.plan import (
-    ASKS,
-    CURRENCIES,
-    INVALID,
-    NEW,
-    REPLACES,
-    SAME,
-    ChangedSincePreviewError,
-    Choices,
-    Plan,
-    TableImported,
-    table_import,
-    table_plan,
-)
+from sessions_app.memories.tables import columns, plan as plans
 
 logger = logging.getLogger(__name__)
 
 LISTED = 100
 STATUSES = {
-    NEW: gettext_lazy("new"),
-    REPLACES: gettext_lazy("replaces"),
-    ASKS: gettext_lazy("new; you will be asked about a pinned one"),
-    SAME: gettext_lazy("known already"),
-    INVALID: gettext_lazy("can't be used"),
+    plans.NEW: gettext_lazy("new"),
+    plans.REPLACES: gettext_lazy("replaces"),
+    plans.ASKS: gettext_lazy("new; you will be asked about a pinned one"),
+    plans.SAME: gettext_lazy("known already"),
+    plans.INVALID: gettext_lazy("can't be used"),
 }
 _SAVED = gettext_lazy("As CSV, with commas, semicolons or tabs; at most %(rows)s rows.")
 
@@ -81,7 +67,7 @@ class TableForm(forms.Form):
     )
     currency = forms.ChoiceField(
         label=gettext_lazy("Currency, where the table names none"),
-        choices=[("", gettext_lazy("none")), *((sign, sign) for sign in CURRENCIES)],
+        choices=[("", gettext_lazy("none")), *((sign, sign) for sign in plans.CURRENCIES)],
         required=False,
     )
 
@@ -132,24 +118,24 @@ class TableImportPages(ReadOnlyAdmin):
             return self._table_page(request, form, status=400)
         cleaned = form.cleaned_data
         shown = TableForm(initial={name: cleaned[name] for name in cleaned if name != "file"})
-        choices = Choices(cleaned["kind"], cleaned["visibility"], cleaned["currency"])
+        choices = plans.Choices(cleaned["kind"], cleaned["visibility"], cleaned["currency"])
         now = timezone.localtime(timezone.now(), ZoneInfo(settings.BUSINESS_TIME_ZONE))
         try:
-            plan = table_plan(cleaned["text"], choices, now=now)
+            plan = plans.table_plan(cleaned["text"], choices, now=now)
         except columns.TableError as error:
             return self._table_page(request, shown, error=str(error), status=400)
         if request.POST.get("do") != "store":
             return self._table_page(request, shown, plan)
         return self._store(request, shown, plan)
 
-    def _store(self, request: HttpRequest, shown: TableForm, plan: Plan) -> HttpResponse:
+    def _store(self, request: HttpRequest, shown: TableForm, plan: plans.Plan) -> HttpResponse:
         """Store the ticked sentences; where nothing can be stored, show the preview again."""
         ticked = set(request.POST.getlist("row"))
         try:
-            done = table_import(
+            done = plans.table_import(
                 plan=plan, embedder=embedder(), actor=staff_actor(request), chosen=ticked
             )
-        except ChangedSincePreviewError:
+        except plans.ChangedSincePreviewError:
             text = _("The table or the memories changed since this preview: look again.")
             messages.warning(request, text)
             return self._table_page(request, shown, plan, status=409)
@@ -167,7 +153,7 @@ class TableImportPages(ReadOnlyAdmin):
         self,
         request: HttpRequest,
         form: TableForm,
-        plan: Plan | None = None,
+        plan: plans.Plan | None = None,
         *,
         ticked: set[str] | None = None,
         error: str = "",
@@ -203,7 +189,7 @@ class TableImportPages(ReadOnlyAdmin):
             request, template, _("Import a table"), context, of=self.model, status=status
         )
 
-    def _result_page(self, request: HttpRequest, done: TableImported) -> HttpResponse:
+    def _result_page(self, request: HttpRequest, done: plans.TableImported) -> HttpResponse:
         context = {
             "done": done,
             "listed": [*done.replaced, *done.added][:LISTED],

@@ -14,17 +14,7 @@ from django.utils.translation import gettext as _
 from memories_app.facts.validation import MAX_CONTENT
 from memoryproject.foundation.integrations.lenient import Fields, compact, listed
 from memoryproject.foundation.text.characters import cut_at_word
-from sessions_app.moving.records import (
-    Found,
-    Known,
-    MoveError,
-    Options,
-    Skipped,
-    chat_named,
-    moment,
-    said,
-    walk,
-)
+from sessions_app.moving import records
 from sessions_app.moving.sources import Source
 
 _PEER = ("peer_id", "peer_name")
@@ -51,7 +41,7 @@ def _has(one: Fields, *keys: str) -> bool:
 
 
 Objects: TypeAlias = Sequence[_Object]
-ObjectReader: TypeAlias = Callable[[Objects, Options], Iterator[Found]]
+ObjectReader: TypeAlias = Callable[[Objects, records.Options], Iterator[records.Found]]
 # By its shape an object belongs to a product.
 SHAPES: Mapping[str, Callable[[Fields], bool]] = {
     "mem0": lambda one: "memory" in one,
@@ -72,7 +62,7 @@ def shapes_in(source: Source) -> set[str]:
     return found | {"honcho" for one in objects if _has(one, *_LEARNED)}
 
 
-def read_objects(kind: str, source: Source, options: Options) -> Iterator[Found]:
+def read_objects(kind: str, source: Source, options: records.Options) -> Iterator[records.Found]:
     """Yield what can't be read, and what the reader makes of the objects. Raises MoveError.
 
     What stands in a list of objects of the kind, and is none, can't be read either.
@@ -87,7 +77,7 @@ def read_objects(kind: str, source: Source, options: Options) -> Iterator[Found]
     for one in objects:
         if _list_of(one) in lists and one.place not in taken:
             why = _("it lacks what the others of its list have")
-            yield Skipped(one.place, why, is_bad=not SHAPES[kind](one))
+            yield records.Skipped(one.place, why, is_bad=not SHAPES[kind](one))
 
 
 def _list_of(one: _Object) -> str:
@@ -96,44 +86,44 @@ def _list_of(one: _Object) -> str:
     return found[1] if found else ""
 
 
-def _objects(source: Source) -> tuple[list[_Object], list[Found]]:
+def _objects(source: Source) -> tuple[list[_Object], list[records.Found]]:
     """Return every object of the source, and its lines that can't be read."""
     objects: list[_Object] = []
-    faults: list[Found] = []
+    faults: list[records.Found] = []
     for start, document in source.documents():
-        if isinstance(document, Skipped):
+        if isinstance(document, records.Skipped):
             faults.append(document)
             continue
-        for place, value, outer in walk(document, start, {}):
+        for place, value, outer in records.walk(document, start, {}):
             one = _Object(value)
             one.place, one.outer = place or "the file", Fields(outer)
             objects.append(one)
     return objects, faults
 
 
-def _known(one: _Object, content: Any, *, chat: str, key: str = "", **fields: Any) -> Found:
+def _known(one: _Object, content: Any, *, chat: str, key: str = "", **fields: Any) -> records.Found:
     """Return a memory, with the object's own times; those in ``fields`` are in any form."""
     if not isinstance(content, str) or not content.strip():
-        return Skipped(one.place, _("it has no text"), is_bad=True)
+        return records.Skipped(one.place, _("it has no text"), is_bad=True)
     unread = []
     for name in ("created_at", "updated_at", "expires_at", "valid_from", "valid_until"):
         given = fields.pop(name, one.get(name))
-        at = moment(given)
+        at = records.moment(given)
         fields |= {name: at.isoformat()} if at else {}
         unread += [str(given)[:64]] if given and not at else []
     record = {"content": content, "whatsapp_chat": chat, **fields}
     whole = {name: value for name, value in record.items() if value}
-    return Known(whole, one.place, key, tuple(unread))
+    return records.Known(whole, one.place, key, tuple(unread))
 
 
-def read_mem0(objects: Objects, options: Options) -> Iterator[Found]:
+def read_mem0(objects: Objects, options: records.Options) -> Iterator[records.Found]:
     """Read what get_all, get or an export job of mem0 returns."""
     memories = [one for one in objects if SHAPES["mem0"](one)]
     profiles = (one for one in objects if not one.outer and ("user_id" in one or options.chat))
     for one in memories or profiles:
         about = {name: one.named(name) for name in ("user_id", "agent_id", "run_id", "app_id")}
         common: dict[str, Any] = {
-            "chat": chat_named(about["user_id"]),
+            "chat": records.chat_named(about["user_id"]),
             "expires_at": one.get("expiration_date"),
             "tags": [tag[:64] for tag in listed(one.get("categories")) if isinstance(tag, str)],
             "metadata": {**Fields.of(one.get("metadata")), "mem0": compact(**about)},
@@ -149,10 +139,10 @@ def read_mem0(objects: Objects, options: Options) -> Iterator[Found]:
                 yield _known(one, text, key=f"{one.place}.{name}", **common)
     for one in objects:
         if _has(one, "relationship", "relation") and _has(one, "target", "destination"):
-            yield Skipped(one.place, _("a relation of a graph: there are none here"))
+            yield records.Skipped(one.place, _("a relation of a graph: there are none here"))
 
 
-def read_zep(objects: Objects, options: Options) -> Iterator[Found]:
+def read_zep(objects: Objects, options: records.Options) -> Iterator[records.Found]:
     """Read threads (or sessions) with their messages, and the facts of a graph's edges."""
     threads = ("thread_id", "session_id", "thread_uuid")
     places = (*threads, "graph_uuid", "user_uuid")
@@ -169,7 +159,7 @@ def read_zep(objects: Objects, options: Options) -> Iterator[Found]:
             yield _known(
                 one,
                 one["fact"],
-                chat=chat_named(user),
+                chat=records.chat_named(user),
                 key=one.text("uuid"),
                 valid_from=one.get("valid_at"),
                 # Zep sets the one where the world changed, the other where it only learned better.
@@ -177,21 +167,21 @@ def read_zep(objects: Objects, options: Options) -> Iterator[Found]:
                 metadata={"zep": compact(name=one.text("name"), uuid=one.text("uuid"))},
             )
         elif "summary" in one and "labels" in one:
-            yield Skipped(one.place, _("an entity of a graph: only its facts come in"))
+            yield records.Skipped(one.place, _("an entity of a graph: only its facts come in"))
         elif SHAPES["zep"](one):
             # Its second version has the role's kind beside the role, which is a name there.
             role = (one.text("role_type") or one.text("role")).lower().removesuffix("role")
             if role not in (*OURS, *THEIRS):
-                yield Skipped(
+                yield records.Skipped(
                     one.place, _("a message of the role %(role)s") % {"role": role or "–"}
                 )
                 continue
             name = one.text("name") or (one.text("role") if one.text("role_type") else "")
             thread = one.named(*threads)
-            yield said(
-                moment(one.get("created_at")),
+            yield records.said(
+                records.moment(one.get("created_at")),
                 one.place,
-                chat=chat_named(user or thread),
+                chat=records.chat_named(user or thread),
                 is_ours=role in OURS,
                 text=one.text("content"),
                 sender=name,
@@ -200,7 +190,7 @@ def read_zep(objects: Objects, options: Options) -> Iterator[Found]:
             )
 
 
-def read_honcho(objects: Objects, options: Options) -> Iterator[Found]:
+def read_honcho(objects: Objects, options: records.Options) -> Iterator[records.Found]:
     """Read the messages of peers in sessions, and what was concluded about a peer.
 
     Raises MoveError if nobody says which peer is the assistant.
@@ -216,10 +206,10 @@ def read_honcho(objects: Objects, options: Options) -> Iterator[Found]:
         people = [each for each in peers[session] if each not in ours]
         # With several people it is the session's chat, as a group's.
         chat = people[0] if len(people) == 1 else session
-        yield said(
-            moment(one.get("created_at")),
+        yield records.said(
+            records.moment(one.get("created_at")),
             one.place,
-            chat=chat_named(chat),
+            chat=records.chat_named(chat),
             is_ours=peer in ours,
             text=one.text("content"),
             sender=peer,
@@ -230,7 +220,7 @@ def read_honcho(objects: Objects, options: Options) -> Iterator[Found]:
         yield from _conclusions(one, ours)
 
 
-def _assistants(peers: Iterable[str], options: Options) -> set[str]:
+def _assistants(peers: Iterable[str], options: records.Options) -> set[str]:
     likely = ("assistant", "ai", "bot", "agent", "chatbot")
     names = sorted(peers)
     ours = {one for one in names if options.is_business(one)}
@@ -238,15 +228,15 @@ def _assistants(peers: Iterable[str], options: Options) -> set[str]:
         ours = {one for one in names if one.lower() in likely}
     if names and not ours:
         text = _("Say which peer is the assistant. There are: %(names)s")
-        raise MoveError(text, "business", names=", ".join(names[:20]))
+        raise records.MoveError(text, "business", names=", ".join(names[:20]))
     return ours
 
 
-def _conclusions(one: _Object, ours: set[str]) -> Iterator[Found]:
+def _conclusions(one: _Object, ours: set[str]) -> Iterator[records.Found]:
     about = one.named("observed_id", "observed", "peer_id", "target")
     common: dict[str, Any] = {
         # What is known about the assistant itself is nobody's chat.
-        "chat": "" if about in ours else chat_named(about),
+        "chat": "" if about in ours else records.chat_named(about),
         "metadata": {"honcho": compact(observer=one.text("observer_id", "observer"))},
     }
     is_explicit = "explicit[" in one.place and not one.text(*_PEER)
@@ -262,7 +252,7 @@ def _conclusions(one: _Object, ours: set[str]) -> Iterator[Found]:
                 yield _known(one, line, **common)
 
 
-def read_langgraph(objects: Objects, options: Options) -> Iterator[Found]:
+def read_langgraph(objects: Objects, options: records.Options) -> Iterator[records.Found]:
     """Read rows of a store's table, or its Items: a namespace, a key, and a value."""
     for one in filter(SHAPES["langgraph"], objects):
         space, value = one.get("namespace", one.get("prefix")), one["value"]
@@ -270,10 +260,10 @@ def read_langgraph(objects: Objects, options: Options) -> Iterator[Found]:
             # A row of CSV has its value as a text.
             value = json.loads(value) if isinstance(value, str) else value
         except ValueError:
-            yield Skipped(one.place, _("its value is no JSON"), is_bad=True)
+            yield records.Skipped(one.place, _("its value is no JSON"), is_bad=True)
             continue
         if not isinstance(value, dict):
-            yield Skipped(one.place, _("its value is no JSON object"), is_bad=True)
+            yield records.Skipped(one.place, _("its value is no JSON object"), is_bad=True)
             continue
         levels = space.split(".") if isinstance(space, str) else list(map(str, listed(space)))
         texts = [each for each in value.values() if isinstance(each, str) and each.strip()]
@@ -286,7 +276,7 @@ def read_langgraph(objects: Objects, options: Options) -> Iterator[Found]:
             key=json.dumps([levels, one.text("key")]),
             metadata={"langgraph": {"namespace": levels, "key": one.text("key")}},
         )
-        if isinstance(memory, Known):
+        if isinstance(memory, records.Known):
             # As keyed memories have them: a level with a dot of its own is encoded.
             plain = (re.sub("[%./]", lambda one: f"%{ord(one[0]):02X}", level) for level in levels)
             place = {"namespace": ".".join(plain), "key": one.text("key"), "value": value}
@@ -294,7 +284,7 @@ def read_langgraph(objects: Objects, options: Options) -> Iterator[Found]:
         yield memory
 
 
-def read_chatwoot(objects: Objects, options: Options) -> Iterator[Found]:
+def read_chatwoot(objects: Objects, options: records.Options) -> Iterator[records.Found]:
     """Read conversations and messages of its API, or the rows of its table of messages.
 
     Yields nothing for a report, which has figures in place of messages.
@@ -326,25 +316,25 @@ def _conversation(one: _Object) -> str:
     return own or (one.text("id") if is_talk else "") or one.outer.text("conversation_id", "id")
 
 
-def _chatwoot_message(one: _Object, contact: Fields) -> Found:
+def _chatwoot_message(one: _Object, contact: Fields) -> records.Found:
     written = str(one["message_type"])
     kind = {"0": "incoming", "1": "outgoing", "3": "template"}.get(written, written)
     if str(one.get("private")).lower() in ("true", "t", "1"):
-        return Skipped(one.place, _("a private note"))
+        return records.Skipped(one.place, _("a private note"))
     if kind not in ("incoming", "outgoing", "template"):
-        return Skipped(one.place, _("a notice, not a message"))
+        return records.Skipped(one.place, _("a notice, not a message"))
     if Fields.of(one.get("content_attributes")).flag("deleted"):
-        return Skipped(one.place, _("a deleted message"))
+        return records.Skipped(one.place, _("a deleted message"))
     sender, files = one.at("sender"), one.objects("attachments")
     talk = _conversation(one)
     name = contact.text("phone_number", "identifier", "email", "name")
     is_ours = kind != "incoming"
     by_hand = sender.text("type").lower() == "user" or one.text("sender_type") == "User"
     file_kind = files[0].text("file_type") if files else "text"
-    return said(
-        moment(one.get("created_at")),
+    return records.said(
+        records.moment(one.get("created_at")),
         one.place,
-        chat=chat_named(name or (talk and f"chatwoot-{talk}")),
+        chat=records.chat_named(name or (talk and f"chatwoot-{talk}")),
         is_ours=is_ours,
         text=one.text("content"),
         sender=sender.text("name") or ("" if is_ours else contact.text("name")),

@@ -28,37 +28,16 @@ from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
     WhatsAppChatError,
     whatsapp_chat_normalise,
 )
+from sessions_app import models
 from sessions_app.conversations.chat_addresses import addresses_lock
 from sessions_app.conversations.chat_queries import chat_at
 from sessions_app.forgetting.facade import receipts_of
 from sessions_app.inbound.facade import IntakeRules, old_thread_take
 from sessions_app.media.fetch import MediaDependencies, media_fetch, media_row_create
 from sessions_app.memories.transfer import memories_import
-from sessions_app.models import (
-    Chat,
-    ForgetReceipt,
-    ForgottenKind,
-    InboundDelivery,
-    MediaFile,
-    Message,
-)
 from sessions_app.models.messages import Role
 from sessions_app.models.summaries import MediaState
-from sessions_app.moving.records import (
-    ARCHIVE,
-    CONSOLE,
-    EARLIEST,
-    Found,
-    Known,
-    MoveError,
-    Options,
-    Said,
-    Skipped,
-    moment,
-    number_named,
-    old_message,
-    place_shown,
-)
+from sessions_app.moving import records as moved
 from sessions_app.moving.sources import FromSource, Source
 
 AT_ONCE = 500
@@ -87,19 +66,19 @@ class Report:
     first: list[dict[str, Any]] = field(default_factory=list)
     notes: list[dict[str, Any]] = field(default_factory=list)
 
-    def tell(self, skipped: Skipped) -> None:
+    def tell(self, skipped: moved.Skipped) -> None:
         self.bad += skipped.is_bad
         self.skipped += not skipped.is_bad
         self.note(skipped.place, skipped.why, skipped.is_bad)
 
     def note(self, place: str, why: Any, is_bad: bool = False) -> None:
         if len(self.notes) < MAX_NOTES:
-            self.notes.append({"place": place_shown(place), "why": str(why), "bad": is_bad})
+            self.notes.append({"place": moved.place_shown(place), "why": str(why), "bad": is_bad})
 
     def count(self, chat: str, what: str, shown: Mapping[str, Any]) -> None:
         self.chats.setdefault(chat, Counter())[what] += 1
         if len(self.first) < SHOWN:
-            place = place_shown(str(shown["place"]))
+            place = moved.place_shown(str(shown["place"]))
             self.first.append({"what": what, "chat": chat, **shown, "place": place})
 
     def as_dict(self) -> dict[str, Any]:
@@ -116,8 +95,8 @@ class MoveIn:
 
     kind: str
     source: Source
-    read: Callable[[], Iterator[Found]]
-    options: Options
+    read: Callable[[], Iterator[moved.Found]]
+    options: moved.Options
     rules: IntakeRules
     embedder: Embedder | None
     media: MediaDependencies | None
@@ -145,12 +124,12 @@ class MoveIn:
         return self.report
 
     def _take(self) -> None:
-        waiting: dict[str, list[Said]] = {}
+        waiting: dict[str, list[moved.Said]] = {}
         has_memories = False
         for found in self.read():
-            if isinstance(found, Skipped):
+            if isinstance(found, moved.Skipped):
                 self.report.tell(found)
-            elif isinstance(found, Known):
+            elif isinstance(found, moved.Known):
                 has_memories = True
             elif chat := self._chat(found.chat, found.place):
                 some = waiting.setdefault(chat, [])
@@ -177,7 +156,7 @@ class MoveIn:
         """Return the stored form of a chat's id, "" if it has none that can be used."""
         # A number is typed as people write it, or copied from a page, with marks of direction.
         typed = self.options.chat
-        number = number_named(typed) or number_named(f"+{typed}")
+        number = moved.number_named(typed) or moved.number_named(f"+{typed}")
         no_chat = _("%(chat)s is no number with its country code, and no id of a chat.")
         try:
             if typed.lstrip("+").isdecimal() and not number:
@@ -185,23 +164,25 @@ class MoveIn:
             return whatsapp_chat_normalise(number or typed or chat)
         except WhatsAppChatError as error:
             if typed:
-                raise MoveError(no_chat, "chat", chat=typed) from error
+                raise moved.MoveError(no_chat, "chat", chat=typed) from error
             unknown = _("it doesn't tell whose it is: choose a chat")
             why = no_chat % {"chat": chat} if chat else unknown
-            self.report.tell(Skipped(place, why, is_bad=True))
+            self.report.tell(moved.Skipped(place, why, is_bad=True))
             return ""
 
     def _erased_until(self, chat: str) -> datetime:
         """Return when the person of a chat was erased: what was said before stays erased."""
         if chat and chat not in self._erased:
-            rows = receipts_of(ForgetReceipt.objects.filter(kind=ForgottenKind.CHAT), chat)
+            rows = receipts_of(
+                models.ForgetReceipt.objects.filter(kind=models.ForgottenKind.CHAT), chat
+            )
             last = rows.aggregate(last=Max("forgotten_at"))["last"]
-            self._erased[chat] = last or EARLIEST
-        return self._erased.get(chat, EARLIEST)
+            self._erased[chat] = last or moved.EARLIEST
+        return self._erased.get(chat, moved.EARLIEST)
 
     # Messages.
 
-    def _messages(self, chat: str, some: Sequence[Said]) -> None:
+    def _messages(self, chat: str, some: Sequence[moved.Said]) -> None:
         names = [one.sender for one in some if not one.is_ours]
         keyed = {self._key(chat, one): one for one in some}
         with transaction.atomic():
@@ -209,17 +190,17 @@ class MoveIn:
             addresses_lock([chat])
             fresh = self._fresh(chat, keyed)
             person = next((name for name in names if name and not name.startswith("+")), "")
-            events = [old_message(key, chat, keyed[key], self.kind, person) for key in fresh]
+            events = [moved.old_message(key, chat, keyed[key], self.kind, person) for key in fresh]
             stored = old_thread_take(events, self.rules, self.now) if events else []
         if stored is None:
             why = _("memory is off in its chat, or the person has stopped us")
             for key in fresh:
-                self.report.tell(Skipped(keyed[key].place, why))
+                self.report.tell(moved.Skipped(keyed[key].place, why))
             return
         self.report.messages += len(stored)
         self._files({key: one for key, one in keyed.items() if one.media})
 
-    def _key(self, chat: str, one: Said) -> str:
+    def _key(self, chat: str, one: moved.Said) -> str:
         """Return the id under which a message is stored, the same for each run."""
         what = [one.key] if one.key else [one.at.isoformat(), one.sender, one.text, one.media]
         number, same = 0, (chat, *what)
@@ -228,9 +209,11 @@ class MoveIn:
             number = self._seen[same]
         return f"import:{self.kind}:{fingerprint({'of': [chat, one.is_ours, number, *what]})}"
 
-    def _fresh(self, chat: str, keyed: Mapping[str, Said]) -> list[str]:
+    def _fresh(self, chat: str, keyed: Mapping[str, moved.Said]) -> list[str]:
         """Return the keys of the messages that are neither stored here nor forgotten."""
-        known = InboundDelivery.objects.filter(provider=CONSOLE, delivery_key__in=list(keyed))
+        known = models.InboundDelivery.objects.filter(
+            provider=moved.CONSOLE, delivery_key__in=list(keyed)
+        )
         delivered = dict(known.values_list("delivery_key", "message_id"))
         of_chat = chat_at(chat)
         stored = _stored(of_chat, list(keyed.values())) if of_chat else Counter()
@@ -242,28 +225,30 @@ class MoveIn:
             self._seen[_alike(chat, one)] += 1
             is_gone = one.text in gone or one.at <= until
             if is_gone or delivered.get(key, key) is None:
-                self.report.tell(Skipped(one.place, FORGOTTEN))
+                self.report.tell(moved.Skipped(one.place, FORGOTTEN))
             elif key in delivered or self._seen[_alike(chat, one)] <= stored[_alike("", one)]:
                 self.report.there += 1
             else:
                 fresh.append(key)
         return fresh
 
-    def _files(self, keyed: Mapping[str, Said]) -> None:
+    def _files(self, keyed: Mapping[str, moved.Said]) -> None:
         """Keep the files of messages that have none yet; a preview only counts them."""
-        lacking = Message.objects.filter(provider=CONSOLE, provider_message_id__in=list(keyed))
+        lacking = models.Message.objects.filter(
+            provider=moved.CONSOLE, provider_message_id__in=list(keyed)
+        )
         # What an interrupted run left to a worker, who can't have it.
-        MediaFile.objects.filter(message__in=lacking, state=MediaState.FAILED).delete()
+        models.MediaFile.objects.filter(message__in=lacking, state=MediaState.FAILED).delete()
         for message in lacking.filter(media_file__isnull=True):
             one = keyed[message.provider_message_id or ""]
             row = media_row_create(message) if self.media else None
             if row is None or self.media is None:
-                self.report.tell(Skipped(one.place, _("files of messages aren't kept here")))
+                self.report.tell(moved.Skipped(one.place, _("files of messages aren't kept here")))
                 continue
             if self.report.preview:
                 self.report.files += 1
                 continue
-            provider = {CONSOLE: FromSource(self.source, one.media)}
+            provider = {moved.CONSOLE: FromSource(self.source, one.media)}
             kept = replace(self.media, providers=provider)
             state = media_fetch(media_id=row.pk, dependencies=kept)
             if state == "stored":
@@ -271,7 +256,7 @@ class MoveIn:
             else:
                 row.refresh_from_db()
                 why = _("its file isn't kept: %(why)s") % {"why": row.error_code or state}
-                self.report.tell(Skipped(one.place, why))
+                self.report.tell(moved.Skipped(one.place, why))
 
     # Memories.
 
@@ -283,12 +268,12 @@ class MoveIn:
         self.report.memories += result.created
         self.report.there += result.duplicates
         for error in result.errors:
-            self.report.tell(Skipped(places[error["line"] - 1], error["detail"], is_bad=True))
+            self.report.tell(moved.Skipped(places[error["line"] - 1], error["detail"], is_bad=True))
         self.report.bad += result.errors_left_out
 
     def _memory_lines(self, places: list[str]) -> Iterator[bytes]:
         """Yield the lines of the memories that come in; add their places."""
-        known = (found for found in self.read() if isinstance(found, Known))
+        known = (found for found in self.read() if isinstance(found, moved.Known))
         while some := list(islice(known, AT_ONCE)):
             records = [(one.place, record) for one in some if (record := self._record(one))]
             texts: dict[tuple[str, str], list[str]] = {}
@@ -298,20 +283,20 @@ class MoveIn:
             gone = {of: _forgotten(chats.get(of[0]), of[1], texts[of]) for of in texts}
             for place, record in records:
                 scope = chat, _visibility = _scope(record)
-                of_chat, at = chats.get(chat), moment(record.get("created_at")) or self.now
+                of_chat, at = chats.get(chat), moved.moment(record.get("created_at")) or self.now
                 if of_chat is not None and of_chat.memory_enabled is False:
-                    self.report.tell(Skipped(place, _("memory is off in its chat")))
+                    self.report.tell(moved.Skipped(place, _("memory is off in its chat")))
                 elif at <= self._erased_until(chat) or str(record["content"]) in gone[scope]:
-                    self.report.tell(Skipped(place, FORGOTTEN))
+                    self.report.tell(moved.Skipped(place, FORGOTTEN))
                 else:
                     places.append(place)
                     yield json.dumps(record).encode()
 
-    def _record(self, one: Known) -> dict[str, Any]:
+    def _record(self, one: moved.Known) -> dict[str, Any]:
         """Return the record of a memory; an empty one if it can't be told whose it is."""
         record: dict[str, Any] = {"content": None, **storable(one.record)}
         content, chat = str(record["content"]), str(record.get("whatsapp_chat") or "")
-        is_ours = self.kind == ARCHIVE
+        is_ours = self.kind == moved.ARCHIVE
         if chat or not is_ours:
             chat = self.options.chat or chat
         if chat and not (chat := self._chat(chat, one.place)):
@@ -334,25 +319,25 @@ def _scope(record: Mapping[str, Any]) -> tuple[str, str]:
     return chat, str(record.get("visibility") or (Visibility.CHAT if chat else Visibility.OWNER))
 
 
-def _forgotten(of_chat: Chat | None, visibility: str, texts: Sequence[str]) -> set[str]:
+def _forgotten(of_chat: models.Chat | None, visibility: str, texts: Sequence[str]) -> set[str]:
     """Return those of the texts that were forgotten: as memories so visible, or in the chat."""
     scope = scope_of(visibility, of_chat.pk if of_chat else None)
     found = forgotten_among(texts=texts, scope=scope)
     if of_chat is None:
         return found
     hashes = {keyed_hash(text, purpose="receipt"): text for text in texts if text}
-    receipts = ForgetReceipt.objects.filter(
-        kind=ForgottenKind.MESSAGE, chat_id=of_chat.pk, content_hash__in=list(hashes)
+    receipts = models.ForgetReceipt.objects.filter(
+        kind=models.ForgottenKind.MESSAGE, chat_id=of_chat.pk, content_hash__in=list(hashes)
     )
     return found | {hashes[each] for each in receipts.values_list("content_hash", flat=True)}
 
 
-def _alike(chat: str, one: Said) -> tuple[Any, ...]:
+def _alike(chat: str, one: moved.Said) -> tuple[Any, ...]:
     """Return what a message shares with its copy that came another way: phones show minutes."""
     return chat, one.is_ours, one.text.strip(), one.at.replace(second=0, microsecond=0)
 
 
-def _stored(chat: Chat, some: Sequence[Said]) -> Counter[tuple[Any, ...]]:
+def _stored(chat: models.Chat, some: Sequence[moved.Said]) -> Counter[tuple[Any, ...]]:
     times = [one.at for one in some]
     minute = timedelta(minutes=1)
     rows = chat.messages.filter(

@@ -16,17 +16,7 @@ from typing import Any
 from django.utils.timezone import get_default_timezone
 from django.utils.translation import gettext as _
 
-from sessions_app.moving.records import (
-    INVISIBLE,
-    Found,
-    MoveError,
-    Options,
-    Skipped,
-    chat_named,
-    is_possible,
-    plain_name,
-    said,
-)
+from sessions_app.moving import records as moved
 from sessions_app.moving.sources import DATA, Source
 
 _PHRASES: dict[str, Any] = json.loads(
@@ -73,23 +63,25 @@ class _Line:
         return "\n".join(self.parts)
 
 
-def read_whatsapp(source: Source, options: Options) -> Iterator[Found]:
+def read_whatsapp(source: Source, options: moved.Options) -> Iterator[moved.Found]:
     """Read every chat of the source; the time zone of the phone is the server's.
 
     Raises MoveError if it isn't clear who is the business, or whose chat it is.
     """
     names = chats_in(source)
     if len(names) > 1 and options.chat:
-        raise MoveError(_("It holds several chats: move each in alone, with its own chat."), "chat")
+        raise moved.MoveError(
+            _("It holds several chats: move each in alone, with its own chat."), "chat"
+        )
     for name in names:
         label = f"{name}: " if len(names) > 1 else ""
         yield from _chat(source, name, options, label)
 
 
-def _chat(source: Source, name: str, options: Options, label: str) -> Iterator[Found]:
+def _chat(source: Source, name: str, options: moved.Options, label: str) -> Iterator[moved.Found]:
     lines, loose = _lines(source.text(name))
     for number in loose:
-        yield Skipped(f"{label}line {number}", _("it belongs to no message"), is_bad=True)
+        yield moved.Skipped(f"{label}line {number}", _("it belongs to no message"), is_bad=True)
     if not lines:
         return
     order, zone = _order(lines), get_default_timezone()
@@ -101,7 +93,7 @@ def _chat(source: Source, name: str, options: Options, label: str) -> Iterator[F
     for line in lines:
         place = f"{label}line {line.number}"
         if not line.sender or _is_notice(line):
-            yield Skipped(place, _("a notice, not a message"))
+            yield moved.Skipped(place, _("a notice, not a message"))
             continue
         yield _message(line, _at(line, order, zone), place, chat, ours, files)
 
@@ -126,7 +118,7 @@ def _lines(text: str) -> tuple[list[_Line], list[int]]:
 
 def _head(raw: str) -> tuple[Any, ...] | None:
     """Return the day, the clock, whether it is of twelve hours, the sender and the text's begin."""
-    shown = [place for place, one in enumerate(raw[:120]) if not INVISIBLE.match(one)]
+    shown = [place for place, one in enumerate(raw[:120]) if not moved.INVISIBLE.match(one)]
     plain = "".join(_plain(raw[place]) for place in shown)
     match = next(filter(None, (form.match(plain) for form in _FORMS)), None)
     if match is None:
@@ -143,7 +135,11 @@ def _head(raw: str) -> tuple[Any, ...] | None:
     sender, colon, text = rest.partition(":")
     # Notices such as “… changed the subject to “a: b”” have no sender.
     is_name = bool(colon) and (not text or text[0].isspace()) and not re.search('[“”"«»„]', sender)
-    who = " ".join(_SPACES.sub(" ", INVISIBLE.sub("", sender)).split()).removeprefix("~").strip()
+    who = (
+        " ".join(_SPACES.sub(" ", moved.INVISIBLE.sub("", sender)).split())
+        .removeprefix("~")
+        .strip()
+    )
     clock = (hours, int(minute), int(second or 0))
     begin = [text[1:] if is_name else rest]
     return (int(one), int(two), int(three)), clock, is_late or is_early, who * is_name, begin
@@ -169,7 +165,7 @@ def _order(lines: Sequence[_Line]) -> tuple[int, int, int]:
 
 def _misfits(lines: Sequence[_Line], order: tuple[int, int, int]) -> tuple[int, int]:
     days = [_at(line, order, timezone.utc) for line in lines]
-    real = [day for day in days if day and is_possible(day)]
+    real = [day for day in days if day and moved.is_possible(day)]
     back = sum(one > two for one, two in zip(real, real[1:], strict=False))
     return len(days) - len(real), back
 
@@ -185,32 +181,32 @@ def _at(line: _Line, order: tuple[int, int, int], zone: Any) -> datetime | None:
         return None
 
 
-def _ours(senders: Iterable[str], options: Options, title: str) -> set[str]:
+def _ours(senders: Iterable[str], options: moved.Options, title: str) -> set[str]:
     """Return the senders that are the business. Raises MoveError if that isn't clear."""
     names = list(senders)
     there = ", ".join(names[:20])
     ours = {name for name in names if options.is_business(name)}
     if options.business and not ours and len(names) > 1:
-        raise MoveError(_("Nobody is called so in it: %(names)s"), "business", names=there)
+        raise moved.MoveError(_("Nobody is called so in it: %(names)s"), "business", names=there)
     if options.business or not names:
         return ours
     longest = sorted(names, key=len, reverse=True)
-    titled = [name for name in longest if plain_name(name) in plain_name(title)]
+    titled = [name for name in longest if moved.plain_name(name) in moved.plain_name(title)]
     people = titled or [name for name in names if _is_number(name)]
     if len(names) == 2 and people:
         return set(names) - {people[0]}
-    raise MoveError(_("Say who the business is in it: %(names)s"), "business", names=there)
+    raise moved.MoveError(_("Say who the business is in it: %(names)s"), "business", names=there)
 
 
 def _is_number(name: str) -> bool:
-    return name.startswith("+") and chat_named(name).endswith("@c.us")
+    return name.startswith("+") and moved.chat_named(name).endswith("@c.us")
 
 
 def _whose(messages: Sequence[_Line], ours: set[str]) -> str:
     people = {line.sender for line in messages} - ours
     if len(people) == 1 and _is_number(person := people.pop()):
-        return chat_named(person)
-    raise MoveError(_("Say whose it is: a number with a +, or …@g.us for a group."), "chat")
+        return moved.chat_named(person)
+    raise moved.MoveError(_("Say whose it is: a number with a +, or …@g.us for a group."), "chat")
 
 
 def _has(text: str, phrases: str) -> bool:
@@ -220,7 +216,7 @@ def _has(text: str, phrases: str) -> bool:
 
 def _is_notice(line: _Line) -> bool:
     """Return whether WhatsApp wrote it: an iPhone shows that by a mark before the text."""
-    text = INVISIBLE.sub("", line.text).strip()
+    text = moved.INVISIBLE.sub("", line.text).strip()
     if len(text) < 60 and "\n" not in text and _has(text, "deleted"):
         return True
     is_marked = line.parts[0].startswith("\u200e") and len(line.parts) == 1
@@ -230,9 +226,9 @@ def _is_notice(line: _Line) -> bool:
 
 def _message(
     line: _Line, at: datetime | None, place: str, chat: str, ours: set[str], files: dict[str, str]
-) -> Found:
+) -> moved.Found:
     text = line.text.lstrip("\u200e\u200f")
-    edited = _NOTE_LAST.search(INVISIBLE.sub("", text))
+    edited = _NOTE_LAST.search(moved.INVISIBLE.sub("", text))
     if edited and _has(edited[1], "edited"):
         text = text[: text.rindex("<")].rstrip(" \u200e")
     name, kind = "", "text"
@@ -246,7 +242,7 @@ def _message(
         kind, text = left_out, "\n".join(line.parts[1:])
     if name:
         kind = _kind_of(name)
-    return said(
+    return moved.said(
         at,
         place,
         chat=chat,
@@ -261,7 +257,7 @@ def _message(
 
 def _left_out(first: str) -> str:
     """Return the kind of the file that the line stands for if it wasn't exported, or ""."""
-    shown = INVISIBLE.sub("", first).strip().casefold()
+    shown = moved.INVISIBLE.sub("", first).strip().casefold()
     if shown == "null":
         # What Android writes for a file that could be seen once.
         return UNKNOWN

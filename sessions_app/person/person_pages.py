@@ -9,30 +9,22 @@ from django.utils.translation import gettext_lazy as _
 from memories_app.visibility import memories_for_staff
 from sessions_app.conversations.phrases import languages
 from sessions_app.models import Chat
-from sessions_app.person.person_card import (
-    DATES,
-    DIET,
-    OPEN,
-    PREFERENCES,
-    PROMISES,
-    WHO,
-    person_card,
-)
+from sessions_app.person import person_card as glance
 from sessions_app.presentation.links import conversation_address
 
 TITLES = {
-    WHO: (_("Personal details"), "person"),
-    PREFERENCES: (_("Preferences"), "favorite"),
-    OPEN: (_("Open matters"), "pending_actions"),
-    PROMISES: (_("Promises"), "handshake"),
-    DATES: (_("Dates"), "event"),
+    glance.WHO: (_("Personal details"), "person"),
+    glance.PREFERENCES: (_("Preferences"), "favorite"),
+    glance.OPEN: (_("Open matters"), "pending_actions"),
+    glance.PROMISES: (_("Promises"), "handshake"),
+    glance.DATES: (_("Dates"), "event"),
 }
 TOPICS = {
     "name": _("Name"),
     "home": _("Where they live"),
     "family": _("Family"),
     "work": _("Work"),
-    DIET: _("Diet and health"),
+    glance.DIET: _("Diet and health"),
     "size": _("Size"),
 }
 
@@ -65,7 +57,9 @@ def sections_shown(
     already, and how many ``more`` there are.
     """
     memories = memories_for_staff() if sees_memories else None
-    card = person_card(chat=chat, memories=memories, with_cards=sees_cards, now=timezone.now())
+    card = glance.person_card(
+        chat=chat, memories=memories, with_cards=sees_cards, now=timezone.now()
+    )
     return [
         {
             "name": name,

@@ -12,16 +12,7 @@ from memoryproject.foundation.text.characters import estimate_tokens
 from sessions_app.cards.card_recall import CARDS
 from sessions_app.models import Chat, Turn
 from sessions_app.models.chats import GODFATHER, reading_role
-from sessions_app.person.person_card import (
-    DATES,
-    OPEN,
-    OVERDUE,
-    PREFERENCES,
-    PROMISES,
-    WHO,
-    PersonLine,
-    person_card,
-)
+from sessions_app.person import person_card as glance
 from sessions_app.recall.facade import name_in_label
 
 # The name of a memory's line in the replay record; a card's line is there as its card.
@@ -31,14 +22,14 @@ MAX_TOKENS = 250
 MAX_LINE_TOKENS = 80
 HEADING = "What is known of this person:"
 HEADINGS = {
-    WHO: "Who",
-    PREFERENCES: "Preferences",
-    OPEN: "Open matters",
-    PROMISES: "Promises",
-    DATES: "Dates",
+    glance.WHO: "Who",
+    glance.PREFERENCES: "Preferences",
+    glance.OPEN: "Open matters",
+    glance.PROMISES: "Promises",
+    glance.DATES: "Dates",
 }
 # What is first chosen where not all fits.
-IMPORTANCE = (PROMISES, PREFERENCES, DATES, WHO, OPEN)
+IMPORTANCE = (glance.PROMISES, glance.PREFERENCES, glance.DATES, glance.WHO, glance.OPEN)
 
 
 @dataclass(frozen=True)
@@ -46,7 +37,7 @@ class PersonHit:
     """A person's card in at most ``MAX_TOKENS``, and its lines."""
 
     content: str
-    lines: Sequence[PersonLine]
+    lines: Sequence[glance.PersonLine]
 
     def records(self, *, in_prompt: bool) -> list[dict[str, Any]]:
         """Return the entries for the replay record: forgetting finds each line by its id."""
@@ -67,10 +58,10 @@ def person_recall(*, turn: Turn, recalled: Collection[UUID]) -> PersonHit | None
         is_owner=role == GODFATHER, is_staff=False, chat_id=turn.chat_id, now=now
     )
     session_id = turn.session.pk if turn.session else None
-    card = person_card(
+    card = glance.person_card(
         chat=turn.chat, memories=visible, with_cards=True, now=now, without=session_id
     )
-    taken: dict[object, PersonLine] = {}
+    taken: dict[object, glance.PersonLine] = {}
     for section in IMPORTANCE:
         for line in card[section]:
             key = line.memory_id or line.text
@@ -85,7 +76,7 @@ def person_recall(*, turn: Turn, recalled: Collection[UUID]) -> PersonHit | None
     return PersonHit(_text(turn.chat, lines), lines)
 
 
-def _text(chat: Chat, lines: Sequence[PersonLine]) -> str:
+def _text(chat: Chat, lines: Sequence[glance.PersonLine]) -> str:
     name = f"Name: {name_in_label(chat.client_name)}"
     parts = [HEADING, *([name] if chat.client_name else ())]
     for section, heading in HEADINGS.items():
@@ -94,16 +85,16 @@ def _text(chat: Chat, lines: Sequence[PersonLine]) -> str:
     return "\n".join(parts)
 
 
-def _line(line: PersonLine) -> str:
+def _line(line: glance.PersonLine) -> str:
     is_period = line.until is not None and line.until != line.day
-    word = "due" if line.section == PROMISES else "from" if is_period else "on"
+    word = "due" if line.section == glance.PROMISES else "from" if is_period else "on"
     notes = [f"{word} {line.day}"] if line.day else []
     notes += [f"until {line.until}"] if is_period else []
-    notes += [OVERDUE] if line.state == OVERDUE else []
+    notes += [glance.OVERDUE] if line.state == glance.OVERDUE else []
     return f"- {line.text} ({', '.join(notes)})" if notes else f"- {line.text}"
 
 
-def _record(line: PersonLine, in_prompt: bool) -> dict[str, Any]:
+def _record(line: glance.PersonLine, in_prompt: bool) -> dict[str, Any]:
     key = str(line.memory_id or line.session_id)
     of_card = {} if line.memory_id else {"session_id": key}
     return {

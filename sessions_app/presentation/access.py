@@ -11,22 +11,9 @@ from rest_framework.exceptions import NotFound, PermissionDenied
 
 from memories_app.models import Visibility
 from memoryproject.foundation.integrations.whatsapp import whatsapp_chats
-from memoryproject.foundation.rest_kit import serializers
+from memoryproject.foundation.rest_kit import serializers, where
 from memoryproject.foundation.rest_kit.authentication import Caller
 from memoryproject.foundation.rest_kit.errors import MemoryDisabled, refuse
-from memoryproject.foundation.rest_kit.where import (
-    ID,
-    MOMENT,
-    SAME,
-    TEXT,
-    TRUTH,
-    WHOLE,
-    Column,
-    Fields,
-    Json,
-    Kind,
-    columns,
-)
 from sessions_app.conversations.chat_queries import chat_at
 from sessions_app.conversations.session_lifecycle import SessionInChat, session_read
 from sessions_app.models import Chat, ChatSession
@@ -197,32 +184,32 @@ class ChatKey(serializers.Text):
         return UUID(int=0) if chat is None else chat.pk
 
 
-CHAT = Kind(ChatKey(), SAME)
-SESSION_FIELDS: Fields = {
-    "session_id": Column("session_id", ID),
-    "whatsapp_chat": Column("chat_id", CHAT),
-    **columns(TEXT, "status"),
-    **columns(MOMENT, "created_at", "last_active", "expired_at"),
-    **columns(WHOLE, "message_counter", "total_tokens"),
-    "client_name": Column("chat__client_name", TEXT),
+CHAT = where.Kind(ChatKey(), where.SAME)
+SESSION_FIELDS: where.Fields = {
+    "session_id": where.Column("session_id", where.ID),
+    "whatsapp_chat": where.Column("chat_id", CHAT),
+    **where.columns(where.TEXT, "status"),
+    **where.columns(where.MOMENT, "created_at", "last_active", "expired_at"),
+    **where.columns(where.WHOLE, "message_counter", "total_tokens"),
+    "client_name": where.Column("chat__client_name", where.TEXT),
 }
-CHAT_FIELDS: Fields = {
-    "object_id": Column("id", ID),
-    "whatsapp_chat": Column("id", CHAT),
-    **columns(TEXT, "client_name", "client_phone", "language", "fixed_language"),
-    **columns(TRUTH, "is_group", "memory_enabled"),
-    "created_at": Column("created_at", MOMENT),
+CHAT_FIELDS: where.Fields = {
+    "object_id": where.Column("id", where.ID),
+    "whatsapp_chat": where.Column("id", CHAT),
+    **where.columns(where.TEXT, "client_name", "client_phone", "language", "fixed_language"),
+    **where.columns(where.TRUTH, "is_group", "memory_enabled"),
+    "created_at": where.Column("created_at", where.MOMENT),
 }
-MESSAGE_FIELDS: Fields = {
-    "message_id": Column("message_id", ID),
-    "session_id": Column("session_id", ID),
-    "whatsapp_chat": Column("chat_id", CHAT),
-    "order_num": Column("order_num", WHOLE),
-    **columns(TEXT, "role", "kind", "content", "sender", "recipient"),
-    **columns(MOMENT, "timestamp", "received_at"),
-    "tokens": Column("tokens", WHOLE),
-    "was_received": Column("was_received", TRUTH),
-    "metadata": Json("metadata"),
+MESSAGE_FIELDS: where.Fields = {
+    "message_id": where.Column("message_id", where.ID),
+    "session_id": where.Column("session_id", where.ID),
+    "whatsapp_chat": where.Column("chat_id", CHAT),
+    "order_num": where.Column("order_num", where.WHOLE),
+    **where.columns(where.TEXT, "role", "kind", "content", "sender", "recipient"),
+    **where.columns(where.MOMENT, "timestamp", "received_at"),
+    "tokens": where.Column("tokens", where.WHOLE),
+    "was_received": where.Column("was_received", where.TRUTH),
+    "metadata": where.Json("metadata"),
 }
 
 

@@ -7,21 +7,8 @@ from django.conf import settings
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
-    MAX_WHATSAPP_CHAT,
-    WhatsAppChatError,
-    whatsapp_chat_normalise,
-)
-from memoryproject.foundation.rest_kit import fields
-from memoryproject.foundation.rest_kit.serializers import (
-    Items,
-    Moment,
-    Object,
-    StoredMoment,
-    Strict,
-    Text,
-    Truth,
-)
+from memoryproject.foundation.integrations.whatsapp import whatsapp_chats
+from memoryproject.foundation.rest_kit import fields, serializers as kit
 from memoryproject.foundation.text.uuids import iso_utc
 from sessions_app.conversations.message_store import (
     FORM,
@@ -34,25 +21,14 @@ from sessions_app.models import ChatSession, ForgottenKind
 from sessions_app.models.chats import CLIENT, GODFATHER, chat_role
 from sessions_app.models.messages import Role
 from sessions_app.models.sessions import SessionStatus
+from sessions_app.presentation import message_forms
 from sessions_app.presentation.access import WHATSAPP_CHAT_SCHEMA
-from sessions_app.presentation.message_forms import (
-    MAX_CALLS,
-    MAX_CONTENT,
-    MAX_ID,
-    MAX_METADATA_BYTES,
-    MAX_NAME,
-    Content,
-    RoleField,
-    ToolCallSerializer,
-    WholeContent,
-    check_form,
-)
 
-MAX_ADDRESS_LENGTH = MAX_WHATSAPP_CHAT
+MAX_ADDRESS_LENGTH = whatsapp_chats.MAX_WHATSAPP_CHAT
 
 
 @extend_schema_field(WHATSAPP_CHAT_SCHEMA)
-class WhatsAppChat(Text):
+class WhatsAppChat(kit.Text):
     """The chat, such as 15550100123@c.us, …@g.us, …@bsuid or …@external; in its stored form.
 
     Other spellings of the same id are accepted; another text is refused.
@@ -64,8 +40,8 @@ class WhatsAppChat(Text):
 
     def to_internal_value(self, data: Any) -> str:
         try:
-            return whatsapp_chat_normalise(super().to_internal_value(data))
-        except WhatsAppChatError as error:
+            return whatsapp_chats.whatsapp_chat_normalise(super().to_internal_value(data))
+        except whatsapp_chats.WhatsAppChatError as error:
             raise serializers.ValidationError(str(error)) from error
 
 
@@ -73,9 +49,9 @@ class SessionSerializer(serializers.Serializer[Any]):
     session_id = serializers.UUIDField()
     whatsapp_chat = serializers.CharField()
     status = serializers.ChoiceField(SessionStatus.choices)
-    created_at = Moment()
-    last_active = Moment()
-    expired_at = Moment(allow_null=True)
+    created_at = kit.Moment()
+    last_active = kit.Moment()
+    expired_at = kit.Moment(allow_null=True)
     message_counter = serializers.IntegerField()
     total_tokens = serializers.IntegerField()
     client_name = serializers.CharField(source="chat.client_name")
@@ -89,7 +65,7 @@ class SessionSerializer(serializers.Serializer[Any]):
         return chat_role(session.chat, godfather=settings.GODFATHER_PHONE, addresses=addresses)
 
 
-class NewSessionSerializer(Strict):
+class NewSessionSerializer(kit.Strict):
     whatsapp_chat = WhatsAppChat(required=False)
 
 
@@ -111,8 +87,8 @@ class MessageSerializer(serializers.Serializer[Any]):
     order_num = serializers.IntegerField()
     role = serializers.ChoiceField(Role.choices)
     content = serializers.CharField()
-    timestamp = Moment()
-    received_at = Moment()
+    timestamp = kit.Moment()
+    received_at = kit.Moment()
     was_received = serializers.BooleanField()
     sender = serializers.CharField()
     recipient = serializers.CharField()
@@ -121,7 +97,7 @@ class MessageSerializer(serializers.Serializer[Any]):
     metadata = fields.json_object()
     kind = serializers.CharField()
     media = MediaField(child=serializers.CharField())
-    tool_calls = ToolCallSerializer(many=True, read_only=True)
+    tool_calls = message_forms.ToolCallSerializer(many=True, read_only=True)
     tool_call_id = serializers.CharField(read_only=True, allow_null=True)
     name = serializers.CharField(read_only=True, allow_null=True)
     content_parts = serializers.ListField(
@@ -166,22 +142,28 @@ MAX_MODEL = 128
 ALWAYS_SENT = frozenset(["annotations", "audio", "function_call"])
 
 
-class NewMessageSerializer(Strict):
-    role = RoleField()
-    content = Content(required=False)
-    timestamp = StoredMoment(required=False)
-    metadata = Object(
-        required=False, help_text=f"Any JSON object, at most {MAX_METADATA_BYTES:,} bytes."
+class NewMessageSerializer(kit.Strict):
+    role = message_forms.RoleField()
+    content = message_forms.Content(required=False)
+    timestamp = kit.StoredMoment(required=False)
+    metadata = kit.Object(
+        required=False,
+        help_text=f"Any JSON object, at most {message_forms.MAX_METADATA_BYTES:,} bytes.",
     )
-    sender = Text(required=False, allow_blank=True, max_length=MAX_ADDRESS_LENGTH)
-    recipient = Text(required=False, allow_blank=True, max_length=MAX_ADDRESS_LENGTH)
-    tool_calls = Items(
-        child=ToolCallSerializer(), required=False, allow_null=True, max_length=MAX_CALLS
+    sender = kit.Text(required=False, allow_blank=True, max_length=MAX_ADDRESS_LENGTH)
+    recipient = kit.Text(required=False, allow_blank=True, max_length=MAX_ADDRESS_LENGTH)
+    tool_calls = kit.Items(
+        child=message_forms.ToolCallSerializer(),
+        required=False,
+        allow_null=True,
+        max_length=message_forms.MAX_CALLS,
     )
-    tool_call_id = Text(required=False, allow_null=True, max_length=MAX_ID)
-    name = Text(required=False, allow_null=True, max_length=MAX_NAME)
+    tool_call_id = kit.Text(required=False, allow_null=True, max_length=message_forms.MAX_ID)
+    name = kit.Text(required=False, allow_null=True, max_length=message_forms.MAX_NAME)
 
-    refusal = Text(required=False, allow_null=True, allow_blank=True, max_length=MAX_CONTENT)
+    refusal = kit.Text(
+        required=False, allow_null=True, allow_blank=True, max_length=message_forms.MAX_CONTENT
+    )
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
         """Leave out the fields that clients send with every message, where they are empty."""
@@ -192,8 +174,10 @@ class NewMessageSerializer(Strict):
     def validate_metadata(self, metadata: dict[str, Any]) -> dict[str, Any]:
         if FORM in metadata:
             raise serializers.ValidationError(f"The name {FORM} is taken by the server.")
-        if form_size(metadata) > MAX_METADATA_BYTES:
-            raise serializers.ValidationError(f"It has more than {MAX_METADATA_BYTES:,} bytes.")
+        if form_size(metadata) > message_forms.MAX_METADATA_BYTES:
+            raise serializers.ValidationError(
+                f"It has more than {message_forms.MAX_METADATA_BYTES:,} bytes."
+            )
         return metadata
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
@@ -202,23 +186,23 @@ class NewMessageSerializer(Strict):
             attrs["content"] = refusal
         if "content" not in attrs and not attrs.get("tool_calls"):
             raise serializers.ValidationError({"content": "This field is required."}, "required")
-        check_form(attrs)
+        message_forms.check_form(attrs)
         return attrs
 
 
-class NewMessagesSerializer(Strict):
-    messages = Items(child=NewMessageSerializer(), min_length=1, max_length=MAX_MESSAGES)
-    learn = Truth(default=False)
+class NewMessagesSerializer(kit.Strict):
+    messages = kit.Items(child=NewMessageSerializer(), min_length=1, max_length=MAX_MESSAGES)
+    learn = kit.Truth(default=False)
 
 
-class NewExchangeSerializer(Strict):
+class NewExchangeSerializer(kit.Strict):
     """What a person said, and what your own model answered."""
 
-    query = WholeContent()
-    reply = WholeContent()
-    model = Text(required=False, allow_blank=True, max_length=MAX_MODEL)
-    timestamp = StoredMoment(required=False)
-    learn = Truth(default=False)
+    query = message_forms.WholeContent()
+    reply = message_forms.WholeContent()
+    model = kit.Text(required=False, allow_blank=True, max_length=MAX_MODEL)
+    timestamp = kit.StoredMoment(required=False)
+    learn = kit.Truth(default=False)
 
 
 class StoredMessagesSerializer(serializers.Serializer[Any]):
@@ -230,10 +214,10 @@ class StoredExchangeSerializer(StoredMessagesSerializer):
     turn_id = serializers.UUIDField()
 
 
-class MessagesQuery(Strict):
+class MessagesQuery(kit.Strict):
     """``limit`` and ``cursor`` are those of all pages."""
 
-    before = Moment(required=False)
+    before = kit.Moment(required=False)
 
 
 class ReceiptSerializer(serializers.Serializer[Any]):
@@ -242,7 +226,7 @@ class ReceiptSerializer(serializers.Serializer[Any]):
     receipt_id = serializers.UUIDField()
     kind = serializers.ChoiceField(ForgottenKind.choices)
     object_id = serializers.UUIDField()
-    forgotten_at = Moment()
+    forgotten_at = kit.Moment()
     swept = serializers.DictField(child=serializers.IntegerField())
     probe = serializers.CharField()
     probe_details = serializers.DictField(child=serializers.DictField())

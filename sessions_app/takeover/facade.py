@@ -1,6 +1,6 @@
 """Public face of taking chats over: what other packages may use."""
 
-from sessions_app.takeover.attachment import Refusal, ReplyRefusedError
+from sessions_app.takeover.attachment import ReplyRefusedError
 from sessions_app.takeover.canned_replies import (
     fill,
     placeholder_values,

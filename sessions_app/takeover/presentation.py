@@ -23,6 +23,7 @@ from memoryproject.foundation.integrations.configured import configured_provider
 from memoryproject.foundation.integrations.whatsapp.base import SendError, WhatsAppProvider
 from memoryproject.foundation.integrations.whatsapp.registry import own_numbers
 from memoryproject.foundation.integrations.whatsapp.templates import HEADER, ApprovedTemplate, Slot
+from memoryproject.foundation.tables import read_table
 from memoryproject.foundation.text.characters import cut_at_word
 from memoryproject.foundation.text.uuids import uuid_or_none
 from sessions_app.conversations.chat_queries import handovers_open, has_window, window_closes
@@ -35,26 +36,19 @@ from sessions_app.models.chats import GODFATHER, Provider
 from sessions_app.models.turns import HANDOVER, WAITING_STATES, Outcome, TurnState
 from sessions_app.presentation.links import chat_or_404, conversation_address
 from sessions_app.recall.facade import MEMORIES, Viewer, recall
+from sessions_app.takeover import staff_reply
 from sessions_app.takeover.send_template import marketing_stopped, takes_templates, templates_listed
-from sessions_app.takeover.staff_reply import (
-    DRAFT,
-    OwnNumber,
-    Writer,
-    draft_of,
-    draft_question,
-    number_of,
-    quotable,
-)
 from sessions_app.turns.dependencies import max_answer_age
 from sessions_app.turns.facade import answer_soon, last_held
 
 
-def default_number() -> OwnNumber:
+def default_number() -> staff_reply.OwnNumber:
     """Return the number of WHATSAPP_PROVIDER, for chats that came by neither provider."""
     first = next(iter(own_numbers(settings.WHATSAPP_PROVIDER)), "")
-    return OwnNumber(settings.WHATSAPP_PROVIDER, first)
+    return staff_reply.OwnNumber(settings.WHATSAPP_PROVIDER, first)
 
 
+WORDS = read_table(__file__, "words.yaml")
 PAGE = "admin/sessions_app/chat/takeover_page.html"
 TEMPLATES_PAGE = "admin/sessions_app/chat/templates.html"
 RIGHTS = ("sessions_app.view_chat", "sessions_app.view_message", "sessions_app.takeover_chat")
@@ -77,9 +71,9 @@ def takeover_context(request: HttpRequest, chat: Chat) -> dict[str, Any]:
     return {"takeover": panel if panel["may_act"] or panel["pause"] else None}
 
 
-def reply_number(request: HttpRequest, chat: Chat) -> OwnNumber | None:
+def reply_number(request: HttpRequest, chat: Chat) -> staff_reply.OwnNumber | None:
     """Return the number by which this user's replies go out; None for who may not reply."""
-    return number_of(chat, default_number()) if request.user.has_perms(RIGHTS) else None
+    return staff_reply.number_of(chat, default_number()) if request.user.has_perms(RIGHTS) else None
 
 
 def panel_of(request: HttpRequest, chat: Chat, *, quote: str = "") -> dict[str, Any]:
@@ -95,13 +89,13 @@ def panel_of(request: HttpRequest, chat: Chat, *, quote: str = "") -> dict[str, 
     now = timezone.now()
     pause = _pause_in_force(chat)
     may_act = request.user.has_perms(RIGHTS)
-    by = number_of(chat, default_number())
+    by = staff_reply.number_of(chat, default_number())
     windowed = has_window(by.provider)
     closes = window_closes(chat, max_answer_age()) if may_act and windowed else None
     waiting = Turn.objects.filter(chat=chat, state=TurnState.HELD, finished_at__isnull=True)
     held = waiting[:MAX_COUNTED].count() if pause else 0
     packet = handover_packet(request, chat)
-    last = draft_question(chat) if may_act else None
+    last = staff_reply.draft_question(chat) if may_act else None
     provider = configured_providers()[by.provider]
     return {
         "chat": chat,
@@ -121,7 +115,7 @@ def panel_of(request: HttpRequest, chat: Chat, *, quote: str = "") -> dict[str, 
         "may_act": may_act,
         "morning": next_morning(now),
         "reply_provider": _reply_provider(chat, by),
-        "quote": quotable(chat, by, quote) if may_act else None,
+        "quote": staff_reply.quotable(chat, by, quote) if may_act else None,
         "takes_templates": takes_templates(by),
         "lists_templates": bool(getattr(provider, "list_key", "")),
         "no_marketing": marketing_stopped(chat),
@@ -140,7 +134,7 @@ def _lesson(request: HttpRequest, chat: Chat) -> dict[str, Any] | None:
     key = uuid_or_none(request.GET.get("teach", ""))
     replies = Turn.objects.filter(chat=chat, by_hand=True, turn_id=key).select_related("reply")
     sent = replies.first() if key and request.user.has_perm("memories_app.add_memory") else None
-    draft = draft_of(chat, sent.context.get(DRAFT, "")) if sent else None
+    draft = staff_reply.draft_of(chat, sent.context.get(staff_reply.DRAFT, "")) if sent else None
     if sent is None or draft is None or sent.reply is None:
         return None
     sentences = _AFTER_SENTENCE.split(sent.reply.content.strip())
@@ -180,21 +174,9 @@ def panel_page(
     return staff_page(request, PAGE, _("Taking over"), context, of=Chat, status=status)
 
 
-# How a slot of a template is named on the form; %s: its name, or the text of its button.
-_SLOT_NAMES = {
-    "text": "{{%s}}",
-    "image": gettext_lazy("Picture: its address, or the id of an upload"),
-    "video": gettext_lazy("Video: its address, or the id of an upload"),
-    "document": gettext_lazy("Document: its address, or the id of an upload"),
-    "url": gettext_lazy("Button “%s”: the end of its address"),
-    "copy_code": gettext_lazy("Button “%s”: the code to copy"),
-    "quick_reply": gettext_lazy("Button “%s”: what a press sends back (may be empty)"),
-}
-
-
 def templates_provider(chat: Chat) -> WhatsAppProvider:
     """Return the provider by which staff's messages to a chat go out."""
-    return configured_providers()[number_of(chat, default_number()).provider]
+    return configured_providers()[staff_reply.number_of(chat, default_number()).provider]
 
 
 def templates_or_error(provider: WhatsAppProvider) -> tuple[list[ApprovedTemplate] | None, str]:
@@ -241,15 +223,15 @@ def slot_fields(
 
 
 def _slot_name(slot: Slot) -> str:
-    name = str(_SLOT_NAMES[slot.kind])
+    name = str(WORDS["slots"][slot.kind])
     shown = name % slot.name if "%s" in name else name
     is_heading = slot.part == HEADER and slot.kind == "text"
     return _("Heading: %(name)s") % {"name": shown} if is_heading else shown
 
 
-def writer_of(request: HttpRequest) -> Writer:
+def writer_of(request: HttpRequest) -> staff_reply.Writer:
     """Return the staff member as the writer of what is sent."""
-    return Writer(
+    return staff_reply.Writer(
         author_id=request.user.pk or 0,
         actor=staff_actor(request),
         rules=build_intake_rules(),
@@ -264,7 +246,7 @@ def chat_to_act_on(request: HttpRequest, chat_id: UUID) -> Chat:
     return chat_or_404(chat_id)
 
 
-def _reply_provider(chat: Chat, by: OwnNumber) -> str | None:
+def _reply_provider(chat: Chat, by: staff_reply.OwnNumber) -> str | None:
     """Return the provider that sends a reply to a chat that came by no provider.
 
     It is empty where a reply goes nowhere; None for all other chats.
@@ -317,12 +299,6 @@ TRIES, FACTS = 3, 5
 # One fact too many is better than one too few for who reads them.
 LOWER_BAR = 0.5
 MAX_SHOWN = 300
-REASONS = {
-    "asked": gettext_lazy("The client asked for a person."),
-    "failed": gettext_lazy("The client said three times that the answer was none."),
-    "limit": gettext_lazy("The assistant may not answer this client any more today."),
-    "model": gettext_lazy("The model called for a person."),
-}
 
 
 @dataclass(frozen=True)
@@ -359,7 +335,7 @@ def handover_packet(request: HttpRequest, chat: Chat) -> Packet | None:
         known = list(own.order_by("-created_at").values_list("content", flat=True)[:FACTS])
         withheld = _withheld(chat, [*(question for question, _ in tried), _short(turn.message)])
     return Packet(
-        reason=REASONS.get(turn.context[HANDOVER], ""),
+        reason=WORDS["handovers"].get(turn.context[HANDOVER], ""),
         wanted=_short(turn.message),
         tried=tried,
         known=[cut_at_word(text, MAX_SHOWN) for text in known],

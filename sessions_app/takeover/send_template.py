@@ -24,7 +24,7 @@ from memoryproject.foundation.integrations.whatsapp.templates import (
 from sessions_app.models import Chat, ChatAccess
 from sessions_app.models.turns import BROADCAST, TEMPLATE
 from sessions_app.takeover import staff_reply
-from sessions_app.takeover.attachment import Refusal, ReplyRefusedError
+from sessions_app.takeover.attachment import ReplyRefusedError
 from sessions_app.turns.facade import chat_locked
 
 # Meta's limits for names, and for the words of a message.
@@ -70,9 +70,9 @@ def chat_template(
             return earlier
         by = staff_reply.number_of(chat, otherwise)
         if not takes_templates(by):
-            raise ReplyRefusedError(Refusal.NO_TEMPLATES)
+            raise ReplyRefusedError("no_templates")
         if approved is not None and approved.category == MARKETING and marketing_stopped(chat):
-            raise ReplyRefusedError(Refusal.MARKETING_STOPPED)
+            raise ReplyRefusedError("marketing_stopped")
         return staff_reply.reply_turn_store(
             action="template",
             chat=chat,
@@ -101,15 +101,15 @@ def marketing_stopped(chat: Chat) -> bool:
 def template_check(template: Template) -> None:
     """Raise ReplyRefusedError for what Meta would refuse in any case."""
     if not NAME.fullmatch(template.name):
-        raise ReplyRefusedError(Refusal.TEMPLATE_NAME)
+        raise ReplyRefusedError("template_name")
     if not LANGUAGE.fullmatch(template.language):
-        raise ReplyRefusedError(Refusal.TEMPLATE_LANGUAGE)
+        raise ReplyRefusedError("template_language")
     values = template.parameters
     if template.slots:
         for slot, value in zip(template.slots, values, strict=True):
             _slot_check(slot, value)
     elif len(values) > MAX_PARAMETERS or not all(map(_is_value, values)):
-        raise ReplyRefusedError(Refusal.TEMPLATE_PARAMETERS)
+        raise ReplyRefusedError("template_parameters")
 
 
 def _slot_check(slot: Slot, value: str) -> None:
@@ -117,9 +117,9 @@ def _slot_check(slot: Slot, value: str) -> None:
     if not value and slot.is_optional:
         return
     if slot.kind in MEDIA and not re.fullmatch(r"https://\S+|\d+", value):
-        raise ReplyRefusedError(Refusal.TEMPLATE_MEDIA, name=name)
+        raise ReplyRefusedError("template_media", name=name)
     if not _is_value(value):
-        raise ReplyRefusedError(Refusal.TEMPLATE_VALUE, name=name)
+        raise ReplyRefusedError("template_value", name=name)
 
 
 def _is_value(value: str) -> bool:

@@ -30,14 +30,7 @@ from sessions_app.models.messages import AUTHOR, Role
 from sessions_app.models.takeover import PauseCause
 from sessions_app.models.trials import TrialMemories
 from sessions_app.models.turns import BY_RULE, QUOTES, SENDS_FILE, Outcome, TurnState, turn_create
-from sessions_app.takeover.attachment import (
-    MAX_LENGTH,
-    Attachment,
-    Refusal,
-    ReplyRefusedError,
-    attached,
-    parts_of,
-)
+from sessions_app.takeover import attachment as attachments
 from sessions_app.turns.facade import chat_locked, parts_store, step_in, turn_audit
 
 
@@ -75,7 +68,7 @@ def chat_reply(
     """
     text = _checked(reply.text, has_file=reply.file is not None)
     provider = providers[number_of(Chat.objects.get(pk=chat_id), otherwise).provider]
-    attaching = attached(reply.file, provider=provider, storage=storage)
+    attaching = attachments.attached(reply.file, provider=provider, storage=storage)
     with attaching as attachment, transaction.atomic():
         chat = chat_locked(chat_id)
         sha256 = attachment.file.sha256 if attachment else ""
@@ -89,7 +82,7 @@ def chat_reply(
         if draft := draft_of(chat, reply.draft):
             context[DRAFT] = str(draft.pk)
             details["draft"] = "sent" if draft.text.strip() == text.strip() else "changed"
-        parts = parts_of(text, attachment, providers[by.provider])
+        parts = attachments.parts_of(text, attachment, providers[by.provider])
         return reply_turn_store(
             action="reply",
             chat=chat,
@@ -112,9 +105,9 @@ def chat_reply(
 def _checked(text: str, *, has_file: bool) -> str:
     """Return the text, "" if it is blank. Raises ReplyRefusedError."""
     if not has_file and not text.strip():
-        raise ReplyRefusedError(Refusal.EMPTY)
-    if len(text) > MAX_LENGTH:
-        raise ReplyRefusedError(Refusal.TOO_LONG, most=MAX_LENGTH)
+        raise attachments.ReplyRefusedError("reply_empty")
+    if len(text) > attachments.MAX_LENGTH:
+        raise attachments.ReplyRefusedError("reply_too_long", most=attachments.MAX_LENGTH)
     return text if text.strip() else ""
 
 
@@ -127,7 +120,7 @@ def _asked_at(chat: Chat, by: OwnNumber, rules: IntakeRules, now: datetime) -> d
     if heard is not None and now - heard <= rules.max_answer_age:
         return heard
     if has_window(by.provider):
-        raise ReplyRefusedError(Refusal.WINDOW_CLOSED)
+        raise attachments.ReplyRefusedError("reply_window_closed")
     return now
 
 
@@ -137,7 +130,7 @@ def _quoted(chat: Chat, by: OwnNumber, quote: str) -> str:
         return ""
     message = quotable(chat, by, quote)
     if message is None:
-        raise ReplyRefusedError(Refusal.QUOTE_GONE)
+        raise attachments.ReplyRefusedError("reply_quote_gone")
     return str(message.provider_message_id)
 
 
@@ -242,7 +235,7 @@ class Written:
     context: Mapping[str, Any] = field(default_factory=dict)
     metadata: Mapping[str, Any] = field(default_factory=dict)
     details: Mapping[str, Any] = field(default_factory=dict)
-    attachment: Attachment | None = None
+    attachment: attachments.Attachment | None = None
     pauses: bool = True
 
 
@@ -271,10 +264,10 @@ def sent_before(*, key: UUID, chat: Chat, text: str, sha256: str = "") -> HandRe
     sent_text = sent.reply.content if sent.reply else sent.unstored_reply
     # A text that was erased by now can't be compared.
     if not sent.by_hand or sent.chat_id != chat.pk or (sent_text and sent_text != text):
-        raise ReplyRefusedError(Refusal.KEY_USED)
+        raise attachments.ReplyRefusedError("reply_key_used")
     file = attachment_of(sent)
     if bool(sha256) != (SENDS_FILE in sent.context) or (file and file.sha256 != sha256):
-        raise ReplyRefusedError(Refusal.KEY_USED)
+        raise attachments.ReplyRefusedError("reply_key_used")
     return HandReply(sent, fresh=False)
 
 

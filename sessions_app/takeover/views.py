@@ -2,12 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import asdict
-from typing import Any, cast
+from typing import Any
 from uuid import UUID, uuid4
 
 from django import forms
 from django.contrib import messages
-from django.contrib.auth.models import User
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
@@ -29,23 +28,12 @@ from sessions_app.models import AnswerTrial, Chat, Turn
 from sessions_app.models.chats import Provider
 from sessions_app.models.trials import TrialMemories, TrialState
 from sessions_app.presentation.links import conversation_address
-from sessions_app.takeover import staff_reply
-from sessions_app.takeover.attachment import Refusal, ReplyRefusedError
+from sessions_app.takeover import presentation as panels, staff_reply
+from sessions_app.takeover.attachment import ReplyRefusedError
 from sessions_app.takeover.canned_replies import canned_search
-from sessions_app.takeover.presentation import (
-    TEMPLATE_FIELDS,
-    chat_to_act_on,
-    default_number,
-    panel_of,
-    panel_page,
-    pause_end,
-    templates_page,
-    templates_provider,
-    writer_of,
-)
 from sessions_app.takeover.send_template import chat_template, takes_templates, template_found
-from sessions_app.trials.dependencies import OFFLINE, enqueue_trial, trial_models
-from sessions_app.trials.run_trial import TrialRefusedError, TrialWanted, trial_start
+from sessions_app.trials.dependencies import OFFLINE, trial_ask, trial_models
+from sessions_app.trials.run_trial import TrialRefusedError, TrialWanted
 from sessions_app.turns.dependencies import max_answer_age
 from sessions_app.turns.facade import answer_soon, chat_pause, chat_resume
 
@@ -64,18 +52,18 @@ def _not_found_if_forgotten(view: Callable[..., HttpResponse]) -> Callable[..., 
 
 def page(request: HttpRequest, chat_id: UUID) -> HttpResponse:
     """Show the panel alone."""
-    chat = chat_to_act_on(request, chat_id)
-    return panel_page(request, chat, panel_of(request, chat))
+    chat = panels.chat_to_act_on(request, chat_id)
+    return panels.panel_page(request, chat, panels.panel_of(request, chat))
 
 
 def pause(request: HttpRequest, chat_id: UUID) -> HttpResponse:
     """Pause the assistant by POST ``lasts``: 1h, 8h, morning, open, or at with ``until``."""
-    chat = chat_to_act_on(request, chat_id)
+    chat = panels.chat_to_act_on(request, chat_id)
     try:
-        until = pause_end(request)
+        until = panels.pause_end(request)
     except forms.ValidationError as error:
-        panel = {**panel_of(request, chat), "problem": " ".join(error.messages)}
-        return panel_page(request, chat, panel, status=422)
+        panel = {**panels.panel_of(request, chat), "problem": " ".join(error.messages)}
+        return panels.panel_page(request, chat, panel, status=422)
     chat_pause(
         chat_id=chat.pk,
         until=until,
@@ -93,7 +81,7 @@ def pause(request: HttpRequest, chat_id: UUID) -> HttpResponse:
 
 def resume(request: HttpRequest, chat_id: UUID) -> HttpResponse:
     """Resume the assistant by POST; with ``answer=last`` the last message is answered now."""
-    chat = chat_to_act_on(request, chat_id)
+    chat = panels.chat_to_act_on(request, chat_id)
     answer_last = request.POST.get("answer") == "last"
     done = chat_resume(
         chat_id=chat.pk,
@@ -118,13 +106,13 @@ def resume(request: HttpRequest, chat_id: UUID) -> HttpResponse:
 
 def reply(request: HttpRequest, chat_id: UUID) -> HttpResponse:
     """Send a reply by POST ``text``, ``file``, ``quote`` and ``key``; each form has its own key."""
-    chat = chat_to_act_on(request, chat_id)
+    chat = panels.chat_to_act_on(request, chat_id)
     try:
         done = reply_posted(request, chat)
     except ReplyRefusedError as refused:
-        panel = panel_of(request, chat, quote=request.POST.get("quote", ""))
+        panel = panels.panel_of(request, chat, quote=request.POST.get("quote", ""))
         panel |= {"text": text_posted(request), "problem": refused.text}
-        return panel_page(request, chat, panel, status=409)
+        return panels.panel_page(request, chat, panel, status=409)
     _report(request, done)
     is_taught = "?teach=" + str(done.turn.turn_id) if staff_reply.DRAFT in done.turn.context else ""
     return redirect(f"{conversation_address(chat.pk)}{is_taught}")
@@ -135,7 +123,7 @@ def draft(request: HttpRequest, chat_id: UUID) -> HttpResponse:
 
     The panel's script gets the draft alone; else the panel is shown, with what was typed.
     """
-    chat = chat_to_act_on(request, chat_id)
+    chat = panels.chat_to_act_on(request, chat_id)
     found = (
         None if "new" in request.POST else staff_reply.draft_of(chat, request.POST.get("draft", ""))
     )
@@ -147,8 +135,8 @@ def draft(request: HttpRequest, chat_id: UUID) -> HttpResponse:
     if is_live(request):
         return TemplateResponse(request, "admin/sessions_app/chat/draft.html", context)
     context["text"] = text_posted(request) or (found.text if found else "")
-    panel = panel_of(request, chat, quote=request.POST.get("quote", "")) | context
-    return panel_page(request, chat, panel)
+    panel = panels.panel_of(request, chat, quote=request.POST.get("quote", "")) | context
+    return panels.panel_page(request, chat, panel)
 
 
 def _draft_start(request: HttpRequest, question: Turn | None) -> AnswerTrial:
@@ -157,29 +145,21 @@ def _draft_start(request: HttpRequest, question: Turn | None) -> AnswerTrial:
         raise TrialRefusedError("trial_no_question")
     made = question.trials.filter(memories=TrialMemories.DRAFT, state=TrialState.WAITING).first()
     models = trial_models() or [OFFLINE]
-    return made or trial_start(
-        turn_id=question.pk,
-        trial_id=uuid4(),
-        wanted=TrialWanted(models[0], memories=TrialMemories.DRAFT),
-        user=cast("User", request.user),
-        actor=staff_actor(request),
-        models=models,
-        enqueue=enqueue_trial,
-        now=timezone.now(),
-    )
+    wanted = TrialWanted(models[0], memories=TrialMemories.DRAFT)
+    return made or trial_ask(request, question, wanted, trial_id=uuid4(), models=models)
 
 
 def templates(request: HttpRequest, chat_id: UUID) -> HttpResponse:
     """Show Meta's list; with ``?name=&language=`` the form of one template, with a preview."""
-    chat = chat_to_act_on(request, chat_id)
-    if not takes_templates(staff_reply.number_of(chat, default_number())):
+    chat = panels.chat_to_act_on(request, chat_id)
+    if not takes_templates(staff_reply.number_of(chat, panels.default_number())):
         raise Http404
     name, language = request.GET.get("name", ""), request.GET.get("language", "")
-    chosen = template_found(templates_provider(chat), name, language) if name else None
+    chosen = template_found(panels.templates_provider(chat), name, language) if name else None
     is_gone = name and chosen is None
-    problem = ReplyRefusedError(Refusal.TEMPLATE_GONE).text if is_gone else ""
+    problem = ReplyRefusedError("template_gone").text if is_gone else ""
     values = [""] * len(chosen.slots) if chosen else []
-    return templates_page(request, chat, chosen, values, problem=problem)
+    return panels.templates_page(request, chat, chosen, values, problem=problem)
 
 
 def template(request: HttpRequest, chat_id: UUID) -> HttpResponse:
@@ -188,22 +168,24 @@ def template(request: HttpRequest, chat_id: UUID) -> HttpResponse:
     By hand ``parameters`` holds its values, a line each; one of Meta's list has the fields
     ``value-0`` and so on. ``do=preview`` shows it, and sends nothing.
     """
-    chat = chat_to_act_on(request, chat_id)
-    provider = templates_provider(chat)
+    chat = panels.chat_to_act_on(request, chat_id)
+    provider = panels.templates_provider(chat)
     typed = template_typed(request)
     approved = template_found(provider, typed["name"], typed["language"])
     by_hand = "parameters" in request.POST
     values = [] if by_hand or approved is None else slots_posted(request, len(approved.slots))
     if approved and not by_hand and request.POST.get("do") == "preview":
-        return templates_page(request, chat, approved, values)
+        return panels.templates_page(request, chat, approved, values)
     try:
         done = template_posted(request, chat, approved, None if by_hand else values)
     except ReplyRefusedError as refused:
         if not by_hand:
-            return templates_page(request, chat, approved, values, problem=refused.text, status=409)
-        panel = panel_of(request, chat)
+            return panels.templates_page(
+                request, chat, approved, values, problem=refused.text, status=409
+            )
+        panel = panels.panel_of(request, chat)
         panel |= {"template": typed, "problem": refused.text}
-        return panel_page(request, chat, panel, status=409)
+        return panels.panel_page(request, chat, panel, status=409)
     _report(request, done)
     return redirect(conversation_address(chat.pk))
 
@@ -222,7 +204,7 @@ def _report(request: HttpRequest, done: staff_reply.HandReply) -> None:
 
 def canned_replies(request: HttpRequest, chat_id: UUID) -> HttpResponse:
     """Return the canned replies that fit ``q``, filled for this chat."""
-    chat = chat_to_act_on(request, chat_id)
+    chat = panels.chat_to_act_on(request, chat_id)
     found = canned_search(chat=chat, words=request.GET.get("q", "").strip())
     return JsonResponse({"replies": [asdict(each) for each in found]})
 
@@ -248,16 +230,16 @@ def reply_posted(request: HttpRequest, chat: Chat) -> staff_reply.HandReply:
     return staff_reply.chat_reply(
         chat_id=chat.pk,
         reply=reply,
-        writer=writer_of(request),
+        writer=panels.writer_of(request),
         providers=configured_providers(),
-        otherwise=default_number(),
+        otherwise=panels.default_number(),
         storage=configured_media_storage(),
     )
 
 
 def template_typed(request: HttpRequest) -> dict[str, str]:
     """Return the typed template; ``parameters`` has one value a line."""
-    return {name: request.POST.get(name, "").strip() for name in TEMPLATE_FIELDS}
+    return {name: request.POST.get(name, "").strip() for name in panels.TEMPLATE_FIELDS}
 
 
 def slots_posted(request: HttpRequest, count: int) -> list[str]:
@@ -273,9 +255,9 @@ def template_posted(
     key = _key_posted(request, "".join([*typed.values(), *(values or [])]))
     if values is not None:
         if approved is None:
-            raise ReplyRefusedError(Refusal.TEMPLATE_GONE)
+            raise ReplyRefusedError("template_gone")
         if approved.lacks:
-            raise ReplyRefusedError(Refusal.TEMPLATE_LACKS, name=approved.lacks)
+            raise ReplyRefusedError("template_lacks", name=approved.lacks)
         slots = approved.slots
     else:
         lines = [line.strip() for line in typed["parameters"].splitlines()]
@@ -284,8 +266,8 @@ def template_posted(
         chat_id=chat.pk,
         template=Template(typed["name"], typed["language"], tuple(values), slots),
         key=key,
-        otherwise=default_number(),
-        writer=writer_of(request),
+        otherwise=panels.default_number(),
+        writer=panels.writer_of(request),
         approved=approved,
     )
 
@@ -293,10 +275,10 @@ def template_posted(
 def _key_posted(request: HttpRequest, typed: str) -> UUID:
     """Return the form's key. Raises ReplyRefusedError, also for what can't be stored."""
     if "\x00" in typed or any("\ud800" <= each <= "\udfff" for each in typed):
-        raise ReplyRefusedError(Refusal.BROKEN_FORM)
+        raise ReplyRefusedError("reply_broken_form")
     key = uuid_or_none(request.POST.get("key"))
     if key is None:
-        raise ReplyRefusedError(Refusal.BROKEN_FORM)
+        raise ReplyRefusedError("reply_broken_form")
     return key
 
 

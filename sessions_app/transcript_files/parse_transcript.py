@@ -7,7 +7,10 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+
+import yaml
 
 MAX_FILE_SIZE = 16 * 1024 * 1024
 MIN_MESSAGES = 2
@@ -121,25 +124,17 @@ class Reader:
     def _decoded(self, data: bytes) -> str | None:
         """Return the text even if some bytes aren't UTF-8, to report other problems too."""
         if len(data) > MAX_FILE_SIZE:
-            self._add(
-                "too_large",
-                f"The transcript is larger than {MAX_FILE_SIZE // 1024 // 1024} MiB.",
-                "Split it into several.",
-            )
+            self._add("too_large", most=MAX_FILE_SIZE // 1024 // 1024)
             return None
         try:
             return data.decode("utf-8").removeprefix(BOM)
         except UnicodeDecodeError as error:
-            is_utf16 = data.startswith(UTF_16)
-            self._add(
-                "not_exact",
-                "The transcript is in UTF-16, not in UTF-8."
-                if is_utf16
-                else f"Byte {error.start + 1} of the transcript is not UTF-8.",
-                "Save it as UTF-8 from its source, so that every character stays as it was.",
-                line=data.count(b"\n", 0, error.start) + 1,
-            )
-            return None if is_utf16 else data.decode("utf-8", "replace").removeprefix(BOM)
+            line = data.count(b"\n", 0, error.start) + 1
+            if data.startswith(UTF_16):
+                self._add("utf_16", line)
+                return None
+            self._add("not_utf_8", line, byte=error.start + 1)
+            return data.decode("utf-8", "replace").removeprefix(BOM)
 
     def _note_ends(self, ends: set[str]) -> None:
         """Note line ends that all messages have in their content.
@@ -171,35 +166,23 @@ class Reader:
 
     # The seven format rules of seed 000, and the other reasons to refuse a transcript.
 
-    def _add(self, code: str, what: str, mend: str, *, line: int | None = None) -> None:
+    def _add(self, name: str, line: int | None = None, **values: object) -> None:
         """Note a problem; only the first ones are kept."""
         if len(self.problems) < MAX_PROBLEMS:
-            self.problems.append(Problem(code, self.file, what, mend, line))
+            self.problems.append(Problem.of(name, self.file, line, **values))
         else:
             self.further += 1
 
     def _check_start(self, lines: int) -> None:
         """Check how many lines precede the first speaker's line."""
         if lines:
-            self._add(
-                "starts_with_user",
-                "A transcript must start with User:, but this one has "
-                f"{'1 line' if lines == 1 else f'{lines} lines'} before that.",
-                "Remove what stands there, or put User: and a space before it.",
-                line=1,
-            )
+            self._add("lines_first", 1, lines="1 line" if lines == 1 else f"{lines} lines")
 
     def _check(self, message: TranscriptMessage) -> None:
         self.count += 1
         last, self._last = self._last, message
         if last is None and message.role != USER:
-            self._add(
-                "starts_with_user",
-                "A transcript must start with User:, not with Assistant:.",
-                "Put the user's message before it, or move this answer to the end of the "
-                "transcript before.",
-                line=message.line,
-            )
+            self._add("starts_with_user", message.line)
         if last is not None and last.role == message.role:
             self._not_in_turns(last, message)
         self._content(message)
@@ -207,66 +190,27 @@ class Reader:
     def _check_end(self) -> None:
         """Check the whole file."""
         if self.count < MIN_MESSAGES:
-            self._add(
-                "too_few_messages",
-                f"A transcript has at least 2 messages, User: and its Assistant:; this one has "
-                f"{self.count or 'none'}.",
-                "Add the rest of the exchange, or leave it out.",
-                line=self._last.line if self._last else None,
-            )
+            line = self._last.line if self._last else None
+            self._add("too_few_messages", line, count=self.count or "none")
         if self._last is not None and self._last.role != ASSISTANT:
-            self._add(
-                "ends_with_assistant",
-                "A transcript must end with Assistant:, but its last message is a User:.",
-                "Add the answer, or move this message to the next transcript.",
-                line=self._last.line,
-            )
+            self._add("ends_with_assistant", self._last.line)
 
     def _not_in_turns(self, last: TranscriptMessage, message: TranscriptMessage) -> None:
         label, other = LABELS[message.role], LABELS[ASSISTANT if message.role == USER else USER]
         if self._in_turns:
             self._in_turns = False
-            self._add(
-                "alternates",
-                f"User: and Assistant: must alternate; from here on they don't: {other}: should "
-                f"be next.",
-                "Each place is told below; mend all of them.",
-                line=message.line,
-            )
-        self._add(
-            "consecutive",
-            f"This {label}: follows the {label}: of line {last.line}: no two messages in a row "
-            "may be by the same speaker.",
-            f"Add the {other}: that belongs between them. If this line is part of the message "
-            "above, put a backslash before it.",
-            line=message.line,
-        )
+            self._add("alternates", message.line, other=other)
+        self._add("consecutive", message.line, label=label, other=other, last=last.line)
 
     def _content(self, message: TranscriptMessage) -> None:
         label = LABELS[message.role]
         if not message.spaced:
-            self._add(
-                "spacing",
-                f"One space must follow {label}:.",
-                f'Write "{label}: " and then the message. If this line is part of the message '
-                "above, put a backslash before it.",
-                line=message.line,
-            )
+            self._add("spacing", message.line, label=label)
         if "\x00" in message.content:
             before = message.content.partition("\x00")[0]
-            self._add(
-                "not_exact",
-                "There is a NUL character, which the database can't keep.",
-                "Remove it.",
-                line=message.line + before.count("\n"),
-            )
+            self._add("nul", message.line + before.count("\n"))
         if not message.content.strip():
-            self._add(
-                "blank_message",
-                f"This {label}: has no text: every message has a minimum size.",
-                "Write what was said, or remove the exchange.",
-                line=message.line,
-            )
+            self._add("blank_message", message.line, label=label)
 
 
 # The problems of a transcript: the file, the line, the fault, and its correction.
@@ -275,6 +219,7 @@ class Reader:
 # Limit of problems listed for one file; further ones are counted.
 MAX_PROBLEMS = 100
 
+TEXTS = yaml.safe_load(Path(__file__).with_name("problems.yaml").read_text(encoding="utf-8"))
 # The seven format rules of seed 000, by the code of their problem.
 RULES = {
     "starts_with_user": 1,
@@ -301,6 +246,13 @@ class Problem:
     mend: str
     line: int | None = None
 
+    @classmethod
+    def of(cls, name: str, file: str, line: int | None = None, **values: object) -> "Problem":
+        """Return the problem of this name in problems.yaml, with the values of its texts."""
+        text = TEXTS[name]
+        what, mend = (text[part].format(**values) for part in ("what", "mend"))
+        return cls(text.get("code", name), file, what, mend, line)
+
     @property
     def rule(self) -> int | None:
         """Return the format rule (one of seven) that it breaks, if any."""
@@ -312,14 +264,7 @@ class Problem:
         return f"{place}: {rule}{self.what} {self.mend}"
 
     def as_dict(self) -> dict[str, Any]:
-        return {
-            "file": self.file,
-            "line": self.line,
-            "rule": self.rule,
-            "code": self.code,
-            "what": self.what,
-            "mend": self.mend,
-        }
+        return {**vars(self), "rule": self.rule}
 
 
 # Errors that stop a save or an export of transcripts.

@@ -138,15 +138,11 @@ class BatchFolder:
         own_name = _NAME.fullmatch(entry.name)
         name = entry.name.encode("utf-8", "backslashreplace").decode("utf-8")
         if own_name is None and _LIKE.fullmatch(entry.name):
-            what = "This is not quite the name of a batch."
-            mend = "Name it chat_memory_batch_001.txt, with its number in three digits or more."
-            found.problems.append(Problem("file_name", name, what, mend))
+            found.problems.append(Problem.of("file_name", name))
         elif own_name is None:
             found.strangers.append(name)
         elif not entry.is_file(follow_symlinks=False):
-            what = "This is no plain file, but a link, a folder or a device."
-            mend = "Put the file itself there."
-            found.problems.append(Problem("no_file", name, what, mend))
+            found.problems.append(Problem.of("no_file", name))
         else:
             found.batches.append((int(own_name[1]), name))
 
@@ -200,17 +196,11 @@ def numbering_problems(numbers: Iterable[tuple[int, str]]) -> Iterator[Problem]:
     last: int | None = None
     for number, name in numbers:
         if number == 0:
-            yield Problem("number", name, "Batches are numbered from 001.", "Rename the file.")
+            yield Problem.of("number", name)
         elif number == last:
-            what = f"Another file has the number {number}, too."
-            yield Problem("number_twice", name, what, "Keep one of them, or give it its number.")
+            yield Problem.of("number_twice", name, number=number)
         elif last is not None and number > last + 1:
-            yield Problem(
-                "number_missing",
-                name,
-                f"{_missing(last + 1, number - 1)} before it.",
-                "Put it there, or rename the files that follow: batches have no gaps.",
-            )
+            yield Problem.of("number_missing", name, missing=_missing(last + 1, number - 1))
         last = number
 
 
@@ -284,9 +274,7 @@ def _check_file(folder: BatchFolder, number: int, name: str, check: Check) -> No
     try:
         data, stamp = folder.read(name)
     except OSError as error:
-        what = f"The file can't be read: {error.strerror}."
-        mend = "See to it that it can, and run it again."
-        check.add_problems([Problem("unreadable", name, what, mend)])
+        check.add_problems([Problem.of("unreadable", name, why=error.strerror)])
         return
     reader = Reader(folder.label(name))
     for message in reader.messages(data):
@@ -301,12 +289,7 @@ class ChangedError(Exception):
     """A file changed after it was checked; ``problem`` names it."""
 
     def __init__(self, name: str) -> None:
-        self.problem = Problem(
-            "changed_meanwhile",
-            name,
-            "The file was changed or removed while it was being saved.",
-            "Run it again when nobody writes to it.",
-        )
+        self.problem = Problem.of("changed_meanwhile", name)
         super().__init__(str(self.problem))
 
 

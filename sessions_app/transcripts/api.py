@@ -31,12 +31,7 @@ from sessions_app.transcript_files.parse_transcript import (
     RefusedError,
 )
 from sessions_app.transcript_files.transcript_folder import OneText, no_progress
-from sessions_app.transcripts.export_transcripts import (
-    DEFAULT_CHAT,
-    Conversation,
-    Target,
-    conversation_text,
-)
+from sessions_app.transcripts import export_transcripts
 from sessions_app.transcripts.save import batches_save, build_save_dependencies
 from sessions_app.transcripts.status import folder_validate
 
@@ -49,7 +44,9 @@ MAX_OVERLAP = 10**9
 class TranscriptTextSerializer(Strict):
     text = Text(allow_blank=True)
     whatsapp_chat = WhatsAppChat(
-        required=False, allow_null=True, help_text=f"Default: {DEFAULT_CHAT}. Made where new."
+        required=False,
+        allow_null=True,
+        help_text=f"Default: {export_transcripts.DEFAULT_CHAT}. Made where new.",
     )
     append = Truth(default=False)
     overlap = serializers.IntegerField(
@@ -141,8 +138,8 @@ class SessionTranscriptView(ApiView):
         `Accept: application/json` or `?format=json` the answer names them.
         """
         session = access.session_within(self.caller, session_id)
-        text, exported = conversation_text(
-            conversation=Conversation(session.chat, session),
+        text, exported = export_transcripts.conversation_text(
+            conversation=export_transcripts.Conversation(session.chat, session),
             actor=self.caller.actor,
             redacted=self.query["redact"],
         )
@@ -177,7 +174,7 @@ class TextView(ApiView):
         """Return the overlap that the caller decided on; None if it is to be found."""
         return 0 if given["append"] else given.get("overlap")
 
-    def target(self, given: dict[str, Any]) -> Target | None:
+    def target(self, given: dict[str, Any]) -> export_transcripts.Target | None:
         """Return the chat that the body names, else the only one of a bound token.
 
         Raises NotFound for one out of reach.
@@ -185,7 +182,7 @@ class TextView(ApiView):
         name = given.get("whatsapp_chat") or access.own_chat(self.caller)
         if name:
             access.chat_in_reach(self.caller, name)
-        return Target(whatsapp_chat=name) if name else None
+        return export_transcripts.Target(whatsapp_chat=name) if name else None
 
 
 def refused(error: Exception) -> APIException:
@@ -267,7 +264,7 @@ class TranscriptsView(TextView):
         if target is None and self.caller.is_bound:
             # Of several chats: it says which ones.
             access.chat_or_own(self.caller, None)
-        target = target or Target()
+        target = target or export_transcripts.Target()
         access.require_memory(chat_at(target.whatsapp_chat))
         saved = batches_save(
             folder=OneText(given["text"]),

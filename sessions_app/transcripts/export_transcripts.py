@@ -24,15 +24,8 @@ from sessions_app.conversations.chat_queries import chat_at
 from sessions_app.conversations.message_store import ConversationNotFoundError
 from sessions_app.models import Chat, ChatSession, Message, TranscriptBatch, Turn
 from sessions_app.models.turns import WAITING_STATES, TurnState
-from sessions_app.transcript_files import parse_transcript
+from sessions_app.transcript_files import parse_transcript, transcript_folder
 from sessions_app.transcript_files.continuity import Signs
-from sessions_app.transcript_files.transcript_folder import (
-    NO_NUMBER,
-    BatchFolder,
-    Progress,
-    batch_name,
-    no_progress,
-)
 
 ROWS_AT_ONCE = 500
 
@@ -202,7 +195,7 @@ def is_answering(*, chat: Chat) -> bool:
 
 def last_batch(*, conversation: Conversation) -> TranscriptBatch | None:
     """Return the last saved batch of a folder. Texts that came by API have no number."""
-    return conversation.batches.exclude(number=NO_NUMBER).order_by("-id").first()
+    return conversation.batches.exclude(number=transcript_folder.NO_NUMBER).order_by("-id").first()
 
 
 def _by_turns(messages: QuerySet[Message]) -> Iterator[Message]:
@@ -261,7 +254,7 @@ def transcripts_export(
     conversation: Conversation,
     path: Path,
     messages_a_batch: int = MESSAGES_A_BATCH,
-    progress: Progress = no_progress,
+    progress: transcript_folder.Progress = transcript_folder.no_progress,
     redacted: bool = False,
 ) -> Exported:
     """Write the conversation's exchanges into a folder, from batch 001 on, redacted if asked.
@@ -280,7 +273,7 @@ def transcripts_export(
         folder_make(path)
     except OSError as error:
         raise parse_transcript.FolderError(f"{path} can't be made: {error.strerror}.") from error
-    folder = BatchFolder(path)
+    folder = transcript_folder.BatchFolder(path)
     with folder.locked():
         listing = folder.listing()
         if listing.batches or listing.problems:
@@ -299,7 +292,11 @@ def transcripts_export(
 
 
 def _write(
-    conversation: Conversation, path: Path, size: int, exported: Exported, progress: Progress
+    conversation: Conversation,
+    path: Path,
+    size: int,
+    exported: Exported,
+    progress: transcript_folder.Progress,
 ) -> None:
     parts = []
     named: list[Path] = []
@@ -308,13 +305,13 @@ def _write(
         total = conversation.messages.count()
         with transaction.atomic():
             for number, text in enumerate(_batches(conversation, size, exported), start=1):
-                part = path / f".{batch_name(number)}.part"
+                part = path / f".{transcript_folder.batch_name(number)}.part"
                 parts.append(part)
                 file_make(part, text)
                 progress(WRITING, min(exported.messages, total), total)
         progress(WRITING, total, total)
         for number in range(len(parts), 0, -1):
-            place = path / batch_name(number)
+            place = path / transcript_folder.batch_name(number)
             name_file(parts[number - 1], place)
             named.append(place)
     except BaseException:

@@ -22,14 +22,8 @@ from sessions_app.history.dependencies import build_transcript_backups, transcri
 from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.inbound.facade import IntakeRules
 from sessions_app.models import Chat, ChatSession, TranscriptBatch
-from sessions_app.transcript_files import transcript_folder
+from sessions_app.transcript_files import parse_transcript, transcript_folder
 from sessions_app.transcript_files.backups import BackupError, Backups, backup_name
-from sessions_app.transcript_files.parse_transcript import (
-    USER,
-    FaultError,
-    RefusedError,
-    TranscriptMessage,
-)
 from sessions_app.transcripts.export_transcripts import Target, alone_in
 from sessions_app.transcripts.transcript_plan import Plan, digest_of, plan_make
 
@@ -104,7 +98,7 @@ def batches_save(
     with folder.locked(), alone_in(target):
         check = transcript_folder.folder_check(folder=folder, progress=dependencies.progress)
         if check.problems:
-            raise RefusedError(check.problems, check.further)
+            raise parse_transcript.RefusedError(check.problems, check.further)
         if not check.files:
             return Saved(left_alone=check.strangers)
         saved = saving.run(check)
@@ -162,7 +156,7 @@ class Saving:
                 with transaction.atomic():
                     stored = self._store(check)
             except transcript_folder.ChangedError as error:
-                raise RefusedError([error.problem]) from error
+                raise parse_transcript.RefusedError([error.problem]) from error
             self._back_up(stored)
         saved = self._saved(check, stored)
         self._clean_up(check.files, stored.rows, saved)
@@ -175,7 +169,7 @@ class Saving:
             check=check, conversation=conversation, folder=self.folder, overlap=self.overlap
         )
         if plan.problems:
-            raise RefusedError(plan.problems)
+            raise parse_transcript.RefusedError(plan.problems)
         session = conversation.session or self._session(conversation.chat, plan)
         if plan.add:
             self._append(conversation.chat, session, plan)
@@ -258,7 +252,7 @@ class Saving:
             )
         except BackupError as error:
             logger.error("Saved transcripts were not backed up: %s", error)
-            raise FaultError(
+            raise parse_transcript.FaultError(
                 f"The messages are stored, but there is no backup. {error} The files are where "
                 "they were. Mend that and run it again: nothing is stored twice."
             ) from error
@@ -302,7 +296,7 @@ class Saving:
             left.append(f"the folder can't be synced: {error.strerror}")
         if left:
             more = f" and {len(left) - 1} more" if len(left) > 1 else ""
-            raise FaultError(
+            raise parse_transcript.FaultError(
                 "The messages are stored and backed up, but not all files are cleaned up: "
                 f"{left[0]}{more}. Look at what is left, mend that and run it again: nothing is "
                 "stored twice."
@@ -321,11 +315,14 @@ class Saving:
 
 
 def _new_message(
-    chat: Chat, file: transcript_folder.BatchFile, message: TranscriptMessage, now: datetime
+    chat: Chat,
+    file: transcript_folder.BatchFile,
+    message: parse_transcript.TranscriptMessage,
+    now: datetime,
 ) -> NewMessage:
     """Return the message to store. Transcripts have no times, so it has the time of the save."""
     people = (chat.whatsapp_chat, ASSISTANT_ADDRESS)
-    sender, recipient = people if message.role == USER else people[::-1]
+    sender, recipient = people if message.role == parse_transcript.USER else people[::-1]
     return NewMessage(
         role=message.role,
         content=message.content,

@@ -62,9 +62,7 @@ def folder_validate(
     check, plan = _look(folder, target, progress, overlap=overlap)
     problems = check.problems + plan.problems
     if not check.files and not problems:
-        what = "There is no batch in the folder."
-        mend = "Write chat_memory_batch_001.txt."
-        problems = [Problem("no_files", str(folder.path), what, mend)]
+        problems = [Problem.of("no_files", str(folder.path))]
     return Validation(
         files=len(check.files),
         messages=len(check.signs),

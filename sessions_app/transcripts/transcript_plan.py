@@ -111,20 +111,11 @@ def _number_problems(plan: Plan, records: dict[int, TranscriptBatch], last: int)
         if first.number - last > 2:
             missing += f" to {batch_name(first.number - 1)}"
         after = f"The last batch saved is {batch_name(last)}" if last else "None is saved yet"
-        what = f"{after}: {missing} would be missing."
-        mend = "Put what is missing there, or give the files the numbers that follow."
-        return [Problem("gap", first.name, what, mend)]
+        return [Problem.of("gap", first.name, after=after, missing=missing)]
     if record is not None and record.digest == digest_of(first):
         return []
-    return [
-        Problem(
-            "not_exact",
-            first.name,
-            f"A batch {first.number} was saved already, with another content.",
-            f"Put back what was saved, or number what is new from {batch_name(last + 1)} "
-            "(or, all of it, from 001).",
-        )
-    ]
+    next_one = batch_name(last + 1)
+    return [Problem.of("other_content", first.name, number=first.number, next=next_one)]
 
 
 def _place(
@@ -166,14 +157,11 @@ def _conversation_problems(conversation: Conversation, file: str) -> list[Proble
     problems = []
     session, chat = conversation.session, conversation.chat
     if chat.memory_enabled is False:
-        what = "Memory is switched off for this chat: nothing is stored for it."
-        problems.append(Problem("memory_off", file, what, "Switch it on in the admin first."))
+        problems.append(Problem.of("memory_off", file))
     if session is not None and session.status == SessionStatus.ARCHIVED:
-        what = f"Session {session.pk} is archived, which makes it read-only."
-        problems.append(Problem("archived", file, what, "Save into the chat, with --chat."))
+        problems.append(Problem.of("archived", file, session=session.pk))
     if is_answering(chat=chat):
-        what = "An answer is on its way in this chat."
-        problems.append(Problem("answering", file, what, "Run it again in a moment."))
+        problems.append(Problem.of("answering", file))
     return problems
 
 
@@ -186,33 +174,16 @@ def standing_problem(
     """Return the reason to refuse the files, with the place of the message and the way out."""
     if found.kind is continuity.Kind.NOT_THERE:
         return _not_there(found, files, stored, folder)
-    session_id, order_num = stored.places[found.stored]
-    there = f"message {order_num} of session {session_id}"
+    there = _stored_place(stored, found.stored)
     first = 0 if found.kind is continuity.Kind.AMBIGUOUS else found.position
     file, number, line = _locate(folder, files, first)
-    if found.kind is continuity.Kind.AMBIGUOUS:
-        what = (
-            f"The first {_messages(found.position)} may be stored already, from {there} on, "
-            "or may have been said again."
-        )
-        return Problem("ambiguous", file, what, _decide(found), line)
-    if found.kind is continuity.Kind.EARLIER:
-        what = (
-            f"The stored conversation begins like this from the {_nth(number)} message on "
-            f"({there}): what stands before it can't be put in front."
-        )
-        mend = (
-            "Remove what is before it, or save all of it into a chat of its own. If all of it was "
-            "said anew, save it with --append."
-        )
-        return Problem("earlier", file, what, mend, line)
-    if found.kind is continuity.Kind.FORM:
-        what = f"The {_nth(number)} message differs from {there} only in {FORM}."
-        mend = f"Put back the exact text, such as its own line ends. {_decide(found)}"
-        return Problem("not_exact", file, what, mend, line)
-    what = f"The {_nth(number)} message is not the same as {there}, although those around it are."
-    mend = "Put the exact message there. If all of it was really said anew, save it with --append."
-    return Problem("not_exact", file, what, mend, line)
+    values = {"there": there, "nth": _nth(number), "form": FORM, "decide": _decide(found)}
+    name = {
+        continuity.Kind.AMBIGUOUS: "ambiguous",
+        continuity.Kind.EARLIER: "earlier",
+        continuity.Kind.FORM: "other_form",
+    }.get(found.kind, "differs")
+    return Problem.of(name, file, line, messages=_messages(found.position), **values)
 
 
 def _decide(found: continuity.Standing) -> str:
@@ -229,19 +200,12 @@ def _decide(found: continuity.Standing) -> str:
 def _not_there(
     found: continuity.Standing, files: Sequence[BatchFile], stored: StoredSigns, folder: BatchFolder
 ) -> Problem:
-    what = (
-        f"The overlap was given as {found.overlap}, but the conversation has "
-        f"{_messages(len(stored.signs))} and this is shorter or not its end."
-    )
-    mend = "Give the number of messages at the beginning that are the end of what is stored."
     file, number, line = _locate(folder, files, max(found.position, 0))
+    name, values = "no_overlap", {"messages": _messages(len(stored.signs))}
     if found.overlap <= min(len(stored.signs), sum(each.messages for each in files)):
-        session_id, order_num = stored.places[found.stored]
-        what = (
-            f"The overlap was given as {found.overlap}, but the {_nth(number)} message is not "
-            f"message {order_num} of session {session_id}."
-        )
-    return Problem("no_overlap", file, what, mend, line)
+        there = _stored_place(stored, found.stored)
+        name, values = "other_overlap", {"nth": _nth(number), "there": there}
+    return Problem.of(name, file, line, overlap=found.overlap, **values)
 
 
 def boundary_problems(
@@ -268,11 +232,12 @@ def boundary_problems(
         if not continuity.holds_different_exchanges(signs[start : start + again]):
             notes.append(f"{file.name}: {what[0].lower()}{what[1:]}; they count as said again.")
             continue
-        mend = (
-            "If they were told twice, remove them from this file. Was all of it said again, save "
-            "it with --append."
-        )
-        yield Problem("ambiguous", file.name, f"{what}: told twice, or said again.", mend, 1)
+        yield Problem.of("told_twice", file.name, 1, again=what)
+
+
+def _stored_place(stored: StoredSigns, place: int) -> str:
+    session_id, order_num = stored.places[place]
+    return f"message {order_num} of session {session_id}"
 
 
 def _messages(count: int) -> str:

@@ -4,16 +4,14 @@ a model answers. Nothing is sent, and nothing is stored but the trials of the mo
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 from uuid import UUID
 
-from django.contrib.auth.models import User
 from django.core.exceptions import BadRequest
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from memories_app.errors import MemoryOperationError
@@ -33,9 +31,9 @@ from sessions_app.limits.dependencies import build_usage_limits, is_owners
 from sessions_app.models import AssistantProfile, Chat, Turn, TurnReplay
 from sessions_app.models.trials import TrialMemories, TrialPrompt
 from sessions_app.recall.facade import Hit, hit_record
-from sessions_app.trials.dependencies import enqueue_trial, trial_models
+from sessions_app.trials.dependencies import trial_ask, trial_models
 from sessions_app.trials.given_texts import TrialRefusedError, instructions_by, prompt_apart
-from sessions_app.trials.run_trial import TrialWanted, trial_start
+from sessions_app.trials.run_trial import TrialWanted
 from sessions_app.turns.change_trial import ChangeTrial, Difference, change_try, turns_to_try
 from sessions_app.turns.dependencies import build_turn_dependencies
 from sessions_app.turns.presentation import ADD, CHANGE, CLIENT, answer_of, reason
@@ -155,16 +153,8 @@ def _shown(
 def _asked(request: HttpRequest, ask: UUID, each: Difference, wanted: Wanted) -> dict[str, Any]:
     """Ask the model for an answer with the change, or return the trial if it was asked before."""
     try:
-        trial = trial_start(
-            turn_id=each.turn.pk,
-            trial_id=uuid.uuid5(ask, str(each.turn.pk)),
-            wanted=wanted(each),
-            user=cast("User", request.user),
-            actor=staff_actor(request),
-            models=trial_models(),
-            enqueue=enqueue_trial,
-            now=timezone.now(),
-        )
+        trial_id = uuid.uuid5(ask, str(each.turn.pk))
+        trial = trial_ask(request, each.turn, wanted(each), trial_id=trial_id)
     except (TrialRefusedError, Turn.DoesNotExist) as refused:
         return {"refused": translate_error(refused.args[0])}
     return {"answer": answer_of(each.turn), "made": trial}

@@ -1,12 +1,20 @@
 """The models that a trial may ask, by the settings, and the queue of trials."""
 
+from collections.abc import Sequence
 from uuid import UUID
 
 from django.conf import settings
+from django.contrib.auth.models import User
+from django.http import HttpRequest
+from django.utils import timezone
 
+from memoryproject.foundation.audit.audit_events import staff_actor
 from memoryproject.foundation.integrations.configured import configured_chat_model, model_server
 from memoryproject.foundation.integrations.llm.base import ChatModel
 from memoryproject.foundation.process.jobs import enqueue
+from memoryproject.foundation.process.narrowing import instance
+from sessions_app.models import AnswerTrial, Turn
+from sessions_app.trials.run_trial import TrialWanted, trial_start
 
 OFFLINE = "offline"
 
@@ -31,3 +39,24 @@ def trial_model(name: str) -> ChatModel | None:
 def enqueue_trial(trial_id: UUID) -> None:
     """Enqueue a trial. It never waits in front of an answer: it has the background's workers."""
     enqueue("sessions_app.tasks.run_trial", str(trial_id), task_name=f"try {trial_id}")
+
+
+def trial_ask(
+    request: HttpRequest,
+    turn: Turn,
+    wanted: TrialWanted,
+    *,
+    trial_id: UUID,
+    models: Sequence[str] | None = None,
+) -> AnswerTrial:
+    """Start a trial for this staff member; raises as ``trial_start``."""
+    return trial_start(
+        turn_id=turn.pk,
+        trial_id=trial_id,
+        wanted=wanted,
+        user=instance(request.user, User),
+        actor=staff_actor(request),
+        models=models or trial_models(),
+        enqueue=enqueue_trial,
+        now=timezone.now(),
+    )

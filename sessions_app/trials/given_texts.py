@@ -20,19 +20,7 @@ from sessions_app.models.chats import GODFATHER
 from sessions_app.models.trials import TrialMemories
 from sessions_app.person.person_recall import PERSON
 from sessions_app.recall.facade import CLIENT_NAME, CLIENTS_MEMORY, Hit, hit_record, name_in_label
-from sessions_app.turns.facade import (
-    RECALLED_LABELS,
-    Dependencies,
-    PromptParts,
-    fence_split,
-    fenced_text,
-    hit_label,
-    hit_text,
-    profile_for_prompt,
-    recall_today,
-    system_text,
-    without_introduction,
-)
+from sessions_app.turns import facade as answers
 
 RECALLED_SOURCES = ("memory", "message")
 # More ticks than the page offers.
@@ -57,7 +45,7 @@ def entries_then(replay: TurnReplay) -> list[dict[str, Any]]:
 
 
 def texts_given(
-    *, trial: AnswerTrial, turn: Turn, stored: "StoredPrompt", dependencies: Dependencies
+    *, trial: AnswerTrial, turn: Turn, stored: "StoredPrompt", dependencies: answers.Dependencies
 ) -> Given:
     """Return what the trial's model is given. Raises TrialRefusedError."""
     then = entries_then(TurnReplay.of(turn))
@@ -65,7 +53,7 @@ def texts_given(
     is_lost = turn.user_role == GODFATHER and role_now(turn, dependencies) != GODFATHER
     if trial.memories == TrialMemories.THEN and not is_lost:
         return Given([stored.data], then)
-    kept, texts = recalled_apart(stored.data, [hit_label(_hit(entry)) for entry in then])
+    kept, texts = recalled_apart(stored.data, [answers.hit_label(_hit(entry)) for entry in then])
     for entry in TurnReplay.of(turn).recalled if is_lost else ():
         if entry.get("source") == PERSON:
             kept = kept.replace(entry["content"], MARK)
@@ -73,10 +61,10 @@ def texts_given(
         return Given([kept], [])
     zone = dependencies.rules.time_zone
     if trial.memories == TrialMemories.CHANGED:
-        return _given(kept, [(each, hit_text(_hit(each), zone)) for each in trial.recalled])
+        return _given(kept, [(each, answers.hit_text(_hit(each), zone)) for each in trial.recalled])
     if trial.memories == TrialMemories.NOW:
         hits = _recalled_now(turn, dependencies)
-        return _given(kept, [(hit_record(hit), hit_text(hit, zone)) for hit in hits])
+        return _given(kept, [(hit_record(hit), answers.hit_text(hit, zone)) for hit in hits])
     wanted = trial.chosen
     if trial.memories == TrialMemories.THEN:
         wanted = [entry["id"] for entry in then]
@@ -84,7 +72,7 @@ def texts_given(
     found = {str(entry["id"]): (entry, text) for entry, text in zip(then, texts, strict=True)}
     for entry in TurnReplay.of(turn).recalled:
         if entry.get("source") in RECALLED_SOURCES:
-            found.setdefault(str(entry["id"]), (entry, hit_text(_hit(entry), zone)))
+            found.setdefault(str(entry["id"]), (entry, answers.hit_text(_hit(entry), zone)))
     if is_lost:
         seen = {str(memory.pk) for memory in _visible(turn, list(found), dependencies)}
         found = {
@@ -99,12 +87,12 @@ def texts_given(
             about = {CLIENT_NAME: name_in_label(chat.shown_name)} if chat else {}
         hit = Hit("memory", memory.pk, memory.content, 0.0, None, memory.created_at, about)
         record = {**hit_record(hit), "score": None}
-        found[str(memory.pk)] = (record, hit_text(hit, zone))
+        found[str(memory.pk)] = (record, answers.hit_text(hit, zone))
     ticked = [found[key] for key in chosen if key in found]
     return _given(kept, [each for each in ticked if each[0]["content"] != MARK])
 
 
-def role_now(turn: Turn, dependencies: Dependencies) -> str:
+def role_now(turn: Turn, dependencies: answers.Dependencies) -> str:
     """Return the role of the turn's chat today, which decides what it may be answered with."""
     return dependencies.chat_memory.role_in(turn.chat)
 
@@ -114,16 +102,16 @@ def _given(kept: str, texts: Sequence[tuple[dict[str, Any], str]]) -> Given:
     return Given([kept, *(text for _record, text in texts)], records)
 
 
-def _recalled_now(turn: Turn, dependencies: Dependencies) -> Sequence[Hit]:
+def _recalled_now(turn: Turn, dependencies: answers.Dependencies) -> Sequence[Hit]:
     """Repeat the recall with the rights that the chat has today."""
     if turn.message is None:
         raise TrialRefusedError("trial_no_question")
     if not dependencies.rules.longterm_enabled:
         raise TrialRefusedError("trial_memory_off")
-    return recall_today(turn.message, turn=turn, dependencies=dependencies).hits
+    return answers.recall_today(turn.message, turn=turn, dependencies=dependencies).hits
 
 
-def _visible(turn: Turn, keys: Sequence[str], dependencies: Dependencies) -> list[Memory]:
+def _visible(turn: Turn, keys: Sequence[str], dependencies: answers.Dependencies) -> list[Memory]:
     """Return those of the memories that this chat may be answered with."""
     role = role_now(turn, dependencies)
     seen = memories_visible(is_owner=role == GODFATHER, is_staff=False, chat_id=turn.chat_id)
@@ -151,7 +139,7 @@ def _hit(entry: dict[str, Any]) -> Hit:
 # Take the stored prompt of an answer apart, and put it together again with other parts.
 
 SYSTEM = "system"
-_LABELS = "|".join(re.escape(label) for label in RECALLED_LABELS)
+_LABELS = "|".join(re.escape(label) for label in answers.RECALLED_LABELS)
 _LABELS += rf"|{re.escape(CLIENTS_MEMORY)}[^()\n]+"
 _RECALLED = re.compile(rf"^- \(({_LABELS}), \d{{4}}-\d\d-\d\d[^()\n]*\) ", re.MULTILINE)
 _NOW = re.compile(r"^It is \w+, \d{4}-\d\d-\d\d \d\d:\d\d \(.*\)\.$", re.MULTILINE)
@@ -185,10 +173,12 @@ def prompt_apart(
         raise TrialRefusedError("trial_unreadable")
     text = str(prompt[0].get("content") or "")
     conversation = [_message(entry, pictures) for entry in prompt[1:]]
-    found = fence_split(text)
+    found = answers.fence_split(text)
     if found is None:
         return StoredPrompt(text.strip(), "", "", conversation)
-    return StoredPrompt(without_introduction(found.before), found.data, found.after, conversation)
+    return StoredPrompt(
+        answers.without_introduction(found.before), found.data, found.after, conversation
+    )
 
 
 def recalled_apart(data: str, labels: Sequence[str]) -> tuple[str, list[str]]:
@@ -212,7 +202,7 @@ def prompt_together(
     stored: StoredPrompt, *, fence: str, instructions: str, lines: Sequence[str]
 ) -> list[ChatMessage]:
     """Return the messages for the model: these instructions, these lines in the fence."""
-    fenced = fenced_text(fence, [line for line in lines if line])
+    fenced = answers.fenced_text(fence, [line for line in lines if line])
     sections = [instructions.strip(), fenced, stored.after]
     system = "\n\n".join(section for section in sections if section)
     return [ChatMessage(SYSTEM, system), *stored.conversation]
@@ -253,12 +243,12 @@ class TrialBusyError(TrialRefusedError):
 
 
 def instructions_by(
-    profile: AssistantProfile, turn: Turn, stored: StoredPrompt, dependencies: Dependencies
+    profile: AssistantProfile, turn: Turn, stored: StoredPrompt, dependencies: answers.Dependencies
 ) -> str:
     """Return the instructions that a profile gives for an answer, with the day and time of it."""
-    now = system_text(
-        PromptParts(
-            profile=profile_for_prompt(profile),
+    now = answers.system_text(
+        answers.PromptParts(
+            profile=answers.profile_for_prompt(profile),
             now=turn.asked_at,
             time_zone=dependencies.rules.time_zone,
             fence=turn.turn_id.hex[:12],

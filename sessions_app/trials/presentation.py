@@ -3,52 +3,29 @@
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
 from django.contrib import messages
-from django.contrib.auth.models import User
 from django.core.exceptions import BadRequest
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.translation import gettext as _, ngettext
 
 from memories_app.facts.text_diff import SAME, Piece, word_diff
 from memoryproject.foundation.admin_kit.display import small_cost_shown
 from memoryproject.foundation.admin_kit.staff_pages import is_live, rights_required, staff_page
-from memoryproject.foundation.audit.audit_events import staff_actor, staff_read_record
+from memoryproject.foundation.audit.audit_events import staff_read_record
 from memoryproject.foundation.errors.stored_errors import translate_error
 from sessions_app.limits.dependencies import build_usage_limits, is_owners
 from sessions_app.models import AnswerTrial, Turn, TurnReplay
 from sessions_app.models.trials import TrialMemories, TrialPrompt, TrialState
-from sessions_app.trials.dependencies import enqueue_trial, trial_models
-from sessions_app.trials.given_texts import (
-    MAX_CHOSEN,
-    RECALLED_SOURCES,
-    TrialBusyError,
-    TrialRefusedError,
-    entries_then,
-    prompt_apart,
-)
-from sessions_app.trials.run_trial import (
-    MAX_INSTRUCTIONS,
-    MAX_TRIALS,
-    TrialWanted,
-    trial_check,
-    trial_start,
-)
+from sessions_app.trials import given_texts, run_trial
+from sessions_app.trials.dependencies import trial_ask, trial_models
+from sessions_app.turns import presentation as answers
 from sessions_app.turns.facade import pictures_gone, pictures_named
-from sessions_app.turns.presentation import (
-    RecalledRow,
-    answer_of,
-    duration,
-    near_misses,
-    question_of,
-    recalled_rows,
-)
 
 PAGE = "admin/sessions_app/turn/trials.html"
 NAME = "sessions_app_turn_trials"
@@ -78,19 +55,10 @@ def _start(request: HttpRequest, turn: Turn) -> HttpResponse:
         # Else a posted id would show a memory that the form didn't offer.
         wanted = with_recalled_only(wanted, turn)
     try:
-        trial_start(
-            turn_id=turn.pk,
-            trial_id=trial_id,
-            wanted=wanted,
-            user=cast("User", request.user),
-            actor=staff_actor(request),
-            models=trial_models(),
-            enqueue=enqueue_trial,
-            now=timezone.now(),
-        )
-    except TrialBusyError as busy:
+        trial_ask(request, turn, wanted, trial_id=trial_id)
+    except given_texts.TrialBusyError as busy:
         messages.warning(request, translate_error(busy.args[0]))
-    except TrialRefusedError as refused:
+    except given_texts.TrialRefusedError as refused:
         return _page(request, turn, wanted, translate_error(refused.args[0]))
     except Turn.DoesNotExist as gone:
         raise Http404("It was erased at this moment.") from gone
@@ -98,17 +66,17 @@ def _start(request: HttpRequest, turn: Turn) -> HttpResponse:
 
 
 def _page(
-    request: HttpRequest, turn: Turn, typed: TrialWanted | None = None, error: str = ""
+    request: HttpRequest, turn: Turn, typed: run_trial.TrialWanted | None = None, error: str = ""
 ) -> HttpResponse:
     staff_read_record(request, "turn", turn.pk, chat_id=turn.chat_id, trials=True)
     may_see = request.user.has_perm(SEE)
     context = {
         "original": turn,
-        "question": question_of(turn),
+        "question": answers.question_of(turn),
         "comparison": comparison_of(turn),
         "form": trial_form(turn, may_see_memories=may_see, typed=typed),
         "error": error,
-        "most": MAX_TRIALS,
+        "most": run_trial.MAX_TRIALS,
         "may_see_memories": may_see,
         "may_add": request.user.has_perm(ADD),
         "is_owners": is_owners(turn.chat),
@@ -158,9 +126,9 @@ def comparison_of(turn: Turn) -> dict[str, Any]:
     ``is_open``: a trial is being made.
     """
     trials = list(turn.trials.select_related("user"))
-    then = entries_then(TurnReplay.of(turn))
+    then = given_texts.entries_then(TurnReplay.of(turn))
     lists = [then, *(_entries(trial) for trial in trials)]
-    rows = iter(recalled_rows([entry for entries in lists for entry in entries]))
+    rows = iter(answers.recalled_rows([entry for entries in lists for entry in entries]))
     shown = [
         [replace(next(rows), place=place) for place, _entry in enumerate(entries, start=1)]
         for entries in lists
@@ -174,9 +142,9 @@ def comparison_of(turn: Turn) -> dict[str, Any]:
     return {"columns": [original, *columns], "is_open": is_open}
 
 
-def _original(turn: Turn, given: Sequence[RecalledRow]) -> dict[str, Any]:
+def _original(turn: Turn, given: Sequence[answers.RecalledRow]) -> dict[str, Any]:
     replay = TurnReplay.of(turn)
-    answer = answer_of(turn)
+    answer = answers.answer_of(turn)
     text = answer.text if answer else ""
     return {
         "title": _("The answer"),
@@ -191,8 +159,8 @@ def _original(turn: Turn, given: Sequence[RecalledRow]) -> dict[str, Any]:
 def _trial(
     trial: AnswerTrial,
     number: int,
-    given: Sequence[RecalledRow],
-    then: Sequence[RecalledRow],
+    given: Sequence[answers.RecalledRow],
+    then: Sequence[answers.RecalledRow],
     answer: str,
     instructions: str,
 ) -> dict[str, Any]:
@@ -228,11 +196,11 @@ def _facts(
         "plain": text,
         "prompt_tokens": record.prompt_tokens,
         "completion_tokens": record.completion_tokens,
-        "took": duration(took) if isinstance(took, int | float) else "",
+        "took": answers.duration(took) if isinstance(took, int | float) else "",
     }
 
 
-def _given(rows: Sequence[tuple[RecalledRow, str]]) -> dict[str, Any]:
+def _given(rows: Sequence[tuple[answers.RecalledRow, str]]) -> dict[str, Any]:
     """Return the texts that a model was given, or lacked, each with what that changes."""
     words = {ONLY_HERE: _("only here"), MISSING: _("not given here")}
     given = [{"row": row, "change": change, "words": words.get(change, "")} for row, change in rows]
@@ -245,8 +213,8 @@ def _entries(trial: AnswerTrial) -> list[dict[str, Any]]:
 
 def _instructions_then(turn: Turn) -> str:
     try:
-        return prompt_apart(TurnReplay.of(turn).prompt).instructions
-    except TrialRefusedError:
+        return given_texts.prompt_apart(TurnReplay.of(turn).prompt).instructions
+    except given_texts.TrialRefusedError:
         return ""
 
 
@@ -263,7 +231,9 @@ def _cost(model: str, prompt: int | None, completion: int | None, wanted: str = 
 # The form that asks for a trial: what it offers, and what was posted.
 
 
-def trial_form(turn: Turn, *, may_see_memories: bool, typed: TrialWanted | None) -> dict[str, Any]:
+def trial_form(
+    turn: Turn, *, may_see_memories: bool, typed: run_trial.TrialWanted | None
+) -> dict[str, Any]:
     """Return the form as it begins, or as it was typed.
 
     ``refused``: why the answer can't be tried again, in stored form. ``pictures``: what a trial
@@ -271,13 +241,13 @@ def trial_form(turn: Turn, *, may_see_memories: bool, typed: TrialWanted | None)
     that is sent twice makes one trial.
     """
     models = trial_models()
-    wanted = typed or TrialWanted(model=next(iter(models), ""))
+    wanted = typed or run_trial.TrialWanted(model=next(iter(models), ""))
     try:
-        trial_check(turn=turn, models=models)
-    except TrialRefusedError as refused:
+        run_trial.trial_check(turn=turn, models=models)
+    except given_texts.TrialRefusedError as refused:
         return {"refused": refused.args[0]}
     if not wanted.system_text:
-        stored = prompt_apart(TurnReplay.of(turn).prompt)
+        stored = given_texts.prompt_apart(TurnReplay.of(turn).prompt)
         wanted = replace(wanted, system_text=stored.instructions)
     memories = {
         TrialMemories.THEN: _("As recalled then"),
@@ -298,7 +268,7 @@ def trial_form(turn: Turn, *, may_see_memories: bool, typed: TrialWanted | None)
         "instructions": [(str(value), text) for value, text in instructions.items()],
         "ticks": _ticks(turn, typed, may_see_memories=may_see_memories),
         "pictures": _unseen(turn),
-        "most": MAX_INSTRUCTIONS,
+        "most": run_trial.MAX_INSTRUCTIONS,
     }
 
 
@@ -323,16 +293,16 @@ def _unseen(turn: Turn) -> str:
     return text % {"n": gone}
 
 
-def wanted_posted(request: HttpRequest) -> tuple[UUID, TrialWanted]:
+def wanted_posted(request: HttpRequest) -> tuple[UUID, run_trial.TrialWanted]:
     """Return what was posted. Raises BadRequest for what no form sends."""
     try:
         trial_id = UUID(request.POST.get("trial", ""))
     except ValueError as error:
         raise BadRequest("trial: the id of the form") from error
     ids = request.POST.getlist("text")
-    if len(ids) > MAX_CHOSEN or any(len(each) > 64 for each in ids):
+    if len(ids) > given_texts.MAX_CHOSEN or any(len(each) > 64 for each in ids):
         raise BadRequest("text: ids of texts")
-    return trial_id, TrialWanted(
+    return trial_id, run_trial.TrialWanted(
         model=request.POST.get("model", ""),
         memories=request.POST.get("memories", ""),
         instructions=request.POST.get("instructions", ""),
@@ -341,28 +311,32 @@ def wanted_posted(request: HttpRequest) -> tuple[UUID, TrialWanted]:
     )
 
 
-def with_recalled_only(wanted: TrialWanted, turn: Turn) -> TrialWanted:
+def with_recalled_only(wanted: run_trial.TrialWanted, turn: Turn) -> run_trial.TrialWanted:
     """Return what is wanted with those ticks alone that name a text that was recalled."""
     known = {str(entry.get("id")) for entry in TurnReplay.of(turn).recalled}
     return replace(wanted, chosen=[key for key in wanted.chosen if key in known])
 
 
 def _ticks(
-    turn: Turn, typed: TrialWanted | None, *, may_see_memories: bool
+    turn: Turn, typed: run_trial.TrialWanted | None, *, may_see_memories: bool
 ) -> list[dict[str, Any]]:
     """Return the texts that were recalled, and the nearest memories that weren't used.
 
     ``note`` says where each comes from.
     """
     replay = TurnReplay.of(turn)
-    entries = [each for each in replay.recalled if each.get("source") in RECALLED_SOURCES]
-    given = {str(entry["id"]) for entry in entries_then(replay)}
+    entries = [
+        each for each in replay.recalled if each.get("source") in given_texts.RECALLED_SOURCES
+    ]
+    given = {str(entry["id"]) for entry in given_texts.entries_then(replay)}
     found = [
         (row, _("recalled then") if row.key in given else _("found no room then"))
-        for row in recalled_rows(entries)
+        for row in answers.recalled_rows(entries)
         if not row.is_gone
     ]
     if may_see_memories:
-        found += [(each["row"], each["words"]) for each in near_misses(turn).get("found", ())]
+        found += [
+            (each["row"], each["words"]) for each in answers.near_misses(turn).get("found", ())
+        ]
     chosen = set(typed.chosen) if typed else given
     return [{"row": row, "note": note, "ticked": row.key in chosen} for row, note in found]

@@ -44,16 +44,7 @@ from sessions_app.trials.given_texts import (
     role_now,
     texts_given,
 )
-from sessions_app.turns.facade import (
-    Dependencies,
-    TurnWork,
-    model_reply,
-    pictures_named,
-    pictures_of,
-    pictures_of_record,
-    recital,
-    turn_audit,
-)
+from sessions_app.turns import facade as answers
 
 # As many as can be read side by side; a further one takes the place of the oldest.
 MAX_TRIALS = 3
@@ -124,7 +115,7 @@ def trial_start(
         trial = _trial_create(trial_id, turn, wanted, user, now)
         names = ("model", "memories", "instructions")
         action = "takeover.draft" if is_draft else "answer.try"
-        turn_audit(action, turn, actor, **{name: getattr(trial, name) for name in names})
+        answers.turn_audit(action, turn, actor, **{name: getattr(trial, name) for name in names})
         # Where the queue is down the sweep finds it.
         transaction.on_commit(lambda: enqueue(trial.pk), robust=True)
     return trial
@@ -186,7 +177,10 @@ class Made:
 
 
 def trial_run(
-    *, trial_id: UUID, dependencies: Dependencies, model_named: Callable[[str], ChatModel | None]
+    *,
+    trial_id: UUID,
+    dependencies: answers.Dependencies,
+    model_named: Callable[[str], ChatModel | None],
 ) -> str:
     """Make a waiting trial and store it; return its state, "" where there is nothing to do.
 
@@ -219,7 +213,7 @@ def _claim(trial_id: UUID) -> Lease[AnswerTrial] | None:
 
 def _run(
     lease: Lease[AnswerTrial],
-    dependencies: Dependencies,
+    dependencies: answers.Dependencies,
     model_named: Callable[[str], ChatModel | None],
 ) -> str:
     trial = lease.row
@@ -245,7 +239,10 @@ def _run(
 
 
 def _make(
-    lease: Lease[AnswerTrial], turn: Turn, dependencies: Dependencies, chat_model: ChatModel | None
+    lease: Lease[AnswerTrial],
+    turn: Turn,
+    dependencies: answers.Dependencies,
+    chat_model: ChatModel | None,
 ) -> Made:
     """Ask the model. Raises TrialRefusedError and ChatModelError."""
     trial = lease.row
@@ -256,7 +253,7 @@ def _make(
     if turn.message is None or turn.message.revoked_at is not None:
         raise TrialRefusedError("trial_no_question")
     prompt = TurnReplay.of(turn).prompt
-    pictures = pictures_of_record(prompt, dependencies)
+    pictures = answers.pictures_of_record(prompt, dependencies)
     stored = prompt_apart(prompt, pictures)
     given = texts_given(trial=trial, turn=turn, stored=stored, dependencies=dependencies)
     instructions = _instructions(trial, turn, stored, dependencies)
@@ -284,22 +281,22 @@ def _make(
     started = time.monotonic()
     completion = metered.complete(request, before_attempt=lease.renew)
     if completion.is_recital:
-        completion = replace(completion, text=recital(completion.text, turn.chat.language))
+        completion = replace(completion, text=answers.recital(completion.text, turn.chat.language))
     took_ms = round((time.monotonic() - started) * 1000)
-    unseen = sum(key not in pictures for key in pictures_named(prompt))
+    unseen = sum(key not in pictures for key in answers.pictures_named(prompt))
     return Made(completion, instructions, given, took_ms, unseen)
 
 
-def _draft(lease: Lease[AnswerTrial], turn: Turn, dependencies: Dependencies) -> Made:
+def _draft(lease: Lease[AnswerTrial], turn: Turn, dependencies: answers.Dependencies) -> Made:
     """Make the reply that the assistant would give now. Raises TrialRefusedError."""
     if turn.message is None or turn.message.revoked_at is not None:
         raise TrialRefusedError("trial_no_question")
     turn.user_role = role_now(turn, dependencies)
     # The functions that a model may call change what is stored.
     rules = replace(dependencies.rules, model_tools=False)
-    work = TurnWork(turn, cast("Any", lease), replace(dependencies, rules=rules))
-    pictures = pictures_of(work) if rules.sees_pictures else []
-    draft = model_reply(work, turn.message.content, pictures)
+    work = answers.TurnWork(turn, cast("Any", lease), replace(dependencies, rules=rules))
+    pictures = answers.pictures_of(work) if rules.sees_pictures else []
+    draft = answers.model_reply(work, turn.message.content, pictures)
     text = to_whatsapp(without_notice(draft.text))
     if draft.is_system_text:
         # Facts alone, without the words to the client that introduce them, or an apology.
@@ -312,7 +309,7 @@ def _draft(lease: Lease[AnswerTrial], turn: Turn, dependencies: Dependencies) ->
 
 
 def _instructions(
-    trial: AnswerTrial, turn: Turn, stored: StoredPrompt, dependencies: Dependencies
+    trial: AnswerTrial, turn: Turn, stored: StoredPrompt, dependencies: answers.Dependencies
 ) -> str:
     if trial.instructions == TrialPrompt.EDITED:
         return trial.system_text

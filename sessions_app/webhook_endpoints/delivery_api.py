@@ -12,11 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memoryproject.foundation.errors.stored_errors import translate_error
-from memoryproject.foundation.outgoing_webhooks.deliveries import (
-    deliveries_again,
-    delivery_test,
-    events_number,
-)
+from memoryproject.foundation.outgoing_webhooks import deliveries
 from memoryproject.foundation.outgoing_webhooks.models import (
     ERASURES,
     EVENT_TYPES,
@@ -27,17 +23,11 @@ from memoryproject.foundation.outgoing_webhooks.models import (
     webhook_id,
 )
 from memoryproject.foundation.outgoing_webhooks.sending import delivery_send, payload_of
-from memoryproject.foundation.rest_kit import fields
+from memoryproject.foundation.rest_kit import fields, serializers as kit
 from memoryproject.foundation.rest_kit.errors import Conflict, refuse
 from memoryproject.foundation.rest_kit.idempotency import idempotent
 from memoryproject.foundation.rest_kit.operations import conflicting, described
 from memoryproject.foundation.rest_kit.pagination import DEFAULT_LIMIT, CursorPages, limit_of
-from memoryproject.foundation.rest_kit.serializers import (
-    ChoiceFilter,
-    ChoicesFilter,
-    Moment,
-    Nothing,
-)
 from memoryproject.foundation.rest_kit.throttles import waiting_calls
 from memoryproject.foundation.rest_kit.views import ListView
 from memoryproject.foundation.text.uuids import uuid_or_none
@@ -68,12 +58,12 @@ class TestView(WebhookView):
     @idempotent(atomic=False)
     def post(self, request: Request, endpoint_id: UUID) -> Response:
         """Post a signed `webhook.test` and wait for the receiver's answer, at most 15 seconds."""
-        self.body(Nothing)
+        self.body(kit.Nothing)
         endpoint = self.endpoint(endpoint_id)
         if not endpoint.enabled:
             raise Conflict("The endpoint is disabled: enable it first.")
         with waiting_calls.place():
-            delivery = delivery_test(endpoint_id=endpoint.pk, wait=TEST_IS_LEFT_AFTER)
+            delivery = deliveries.delivery_test(endpoint_id=endpoint.pk, wait=TEST_IS_LEFT_AFTER)
             began = time.monotonic()
             sent = delivery_send(delivery=delivery, dependencies=build_webhook_dependencies())
             milliseconds = int((time.monotonic() - began) * 1000)
@@ -97,18 +87,18 @@ class DeliverySerializer(serializers.Serializer[Any]):
     attempts = serializers.IntegerField()
     status = serializers.IntegerField(source="last_status", allow_null=True)
     error = serializers.SerializerMethodField()
-    occurred_at = Moment()
-    due_at = Moment()
-    last_attempt_at = Moment(allow_null=True)
-    finished_at = Moment(allow_null=True)
+    occurred_at = kit.Moment()
+    due_at = kit.Moment()
+    last_attempt_at = kit.Moment(allow_null=True)
+    finished_at = kit.Moment(allow_null=True)
 
     def get_error(self, delivery: WebhookDelivery) -> str:
         return translate_error(delivery.error)
 
 
 class DeliveryFilters(django_filters.FilterSet):  # type: ignore[misc]
-    state = ChoiceFilter(choices=DeliveryState.choices)
-    type = ChoiceFilter(
+    state = kit.ChoiceFilter(choices=DeliveryState.choices)
+    type = kit.ChoiceFilter(
         field_name="event_type", choices=[(name, name) for name in (*EVENT_TYPES, TEST)]
     )
 
@@ -135,10 +125,10 @@ class RedeliverView(WebhookView):
     @idempotent(atomic=True)
     def post(self, request: Request, endpoint_id: UUID, delivery_id: UUID) -> Response:
         """Post it once more under its `webhook_id`; to a disabled endpoint when it is enabled."""
-        self.body(Nothing)
+        self.body(kit.Nothing)
         rows = WebhookDelivery.objects.filter(endpoint=self.endpoint(endpoint_id))
         delivery = self.one_of(rows.filter(event_id=delivery_id), f"delivery {delivery_id}")
-        deliveries_again(delivery_ids=[delivery.pk], actor=self.caller.actor)
+        deliveries.deliveries_again(delivery_ids=[delivery.pk], actor=self.caller.actor)
         delivery.refresh_from_db()
         return Response(DeliverySerializer(delivery).data)
 
@@ -155,7 +145,9 @@ class LoggedEventSerializer(serializers.Serializer[Any]):
 
 
 class EventFilters(django_filters.FilterSet):  # type: ignore[misc]
-    type = ChoicesFilter(field_name="event_type", choices=[(name, name) for name in EVENT_TYPES])
+    type = kit.ChoicesFilter(
+        field_name="event_type", choices=[(name, name) for name in EVENT_TYPES]
+    )
     whatsapp_chat = WhatsAppChatFilter(field_name="chat_id")
 
 
@@ -223,7 +215,7 @@ class EventsView(ListView):
 
         They are kept for `EVENT_LOG_DAYS`. A bound token sees those of its chats.
         """
-        events_number()
+        deliveries.events_number()
         rows = self.within_reach()
         if self.caller.is_bound:
             # As with memories: what only the owner sees is beyond its reach. But it must erase what

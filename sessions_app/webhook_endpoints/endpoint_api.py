@@ -15,26 +15,10 @@ from rest_framework.reverse import reverse
 from memoryproject.foundation.errors.stored_errors import translate_error
 from memoryproject.foundation.outgoing_webhooks import endpoints
 from memoryproject.foundation.outgoing_webhooks.models import EVENT_TYPES, WebhookEndpoint
-from memoryproject.foundation.rest_kit import fields, operations
+from memoryproject.foundation.rest_kit import fields, operations, serializers as kit, views
 from memoryproject.foundation.rest_kit.authentication import Caller, require_reading
 from memoryproject.foundation.rest_kit.errors import not_found, refuse
 from memoryproject.foundation.rest_kit.idempotency import idempotent
-from memoryproject.foundation.rest_kit.serializers import (
-    Choice,
-    Items,
-    Moment,
-    Strict,
-    Text,
-    Truth,
-    Whole,
-)
-from memoryproject.foundation.rest_kit.views import (
-    ApiView,
-    ListView,
-    etag_of,
-    etagged,
-    require_match,
-)
 from sessions_app.models import Chat
 from sessions_app.presentation.access import chat_in_reach
 from sessions_app.presentation.serializers import WhatsAppChat
@@ -42,18 +26,20 @@ from sessions_app.webhook_endpoints.dependencies import build_address_rules
 from sessions_app.webhook_endpoints.endpoint_form import hook_chats
 
 
-class EndpointBody(Strict):
-    name = Text(max_length=endpoints.MAX_NAME_LENGTH)
-    url = Text(max_length=2000)
-    event_types = Items(
-        child=Choice(list(EVENT_TYPES)), required=False, max_length=len(EVENT_TYPES)
+class EndpointBody(kit.Strict):
+    name = kit.Text(max_length=endpoints.MAX_NAME_LENGTH)
+    url = kit.Text(max_length=2000)
+    event_types = kit.Items(
+        child=kit.Choice(list(EVENT_TYPES)), required=False, max_length=len(EVENT_TYPES)
     )
-    whatsapp_chats = Items(child=WhatsAppChat(), required=False, allow_null=True, max_length=1000)
-    enabled = Truth(required=False)
+    whatsapp_chats = kit.Items(
+        child=WhatsAppChat(), required=False, allow_null=True, max_length=1000
+    )
+    enabled = kit.Truth(required=False)
 
 
-class RotateBody(Strict):
-    keep_hours = Whole(default=24, min_value=0, max_value=24 * 365)
+class RotateBody(kit.Strict):
+    keep_hours = kit.Whole(default=24, min_value=0, max_value=24 * 365)
 
 
 class EndpointSerializer(serializers.Serializer[Any]):
@@ -65,10 +51,10 @@ class EndpointSerializer(serializers.Serializer[Any]):
     enabled = serializers.BooleanField()
     state = serializers.CharField(read_only=True)
     error = serializers.SerializerMethodField()
-    created_at = Moment()
-    last_success_at = Moment(allow_null=True)
-    last_failure_at = Moment(allow_null=True)
-    old_secret_until = Moment(allow_null=True)
+    created_at = kit.Moment()
+    last_success_at = kit.Moment(allow_null=True)
+    last_failure_at = kit.Moment(allow_null=True)
+    old_secret_until = kit.Moment(allow_null=True)
 
     def get_whatsapp_chats(self, endpoint: WebhookEndpoint) -> list[str] | None:
         if endpoint.chat_ids is None:
@@ -99,7 +85,7 @@ def endpoint_etag(endpoint: WebhookEndpoint) -> str:
     """Return the ETag of what can be changed; a delivery changes no version."""
     chats = sorted(map(str, endpoint.chat_ids)) if endpoint.chat_ids is not None else None
     given = (endpoint.name, endpoint.url, endpoint.event_types, chats, endpoint.enabled)
-    return etag_of(endpoint.pk, *given)
+    return views.etag_of(endpoint.pk, *given)
 
 
 def endpoints_in_reach(caller: Caller) -> QuerySet[WebhookEndpoint]:
@@ -110,7 +96,7 @@ def endpoints_in_reach(caller: Caller) -> QuerySet[WebhookEndpoint]:
     return found.filter(chat_ids__isnull=False, chat_ids__contained_by=list(caller.chat_ids))
 
 
-class WebhookView(ApiView):
+class WebhookView(views.ApiView):
     """What the views of endpoints share."""
 
     raises = {endpoints.EndpointError: _refused, endpoints.EndpointNotFoundError: not_found}
@@ -132,7 +118,7 @@ class WebhookView(ApiView):
         return changes
 
 
-class EndpointsView(WebhookView, ListView):
+class EndpointsView(WebhookView, views.ListView):
     scopes = {"GET": "read", "POST": "write"}
     staff_rights = {"GET": ["hooks.view_webhookendpoint"], "POST": ["hooks.add_webhookendpoint"]}
     queryset = WebhookEndpoint.objects.all()
@@ -183,7 +169,7 @@ class EndpointView(WebhookView):
     def get(self, request: Request, endpoint_id: UUID) -> Response:
         """Return the endpoint without its secret."""
         found = self.endpoint(endpoint_id)
-        return etagged(request, EndpointSerializer(found).data, etag=endpoint_etag(found))
+        return views.etagged(request, EndpointSerializer(found).data, etag=endpoint_etag(found))
 
     @operations.described(
         operation_id="webhooks_change",
@@ -202,7 +188,7 @@ class EndpointView(WebhookView):
             changes=self.given(body),
             rules=build_address_rules(),
             actor=self.caller.actor,
-            check=lambda locked: require_match(request, endpoint_etag(locked)),
+            check=lambda locked: views.require_match(request, endpoint_etag(locked)),
         )
         headers = {"ETag": endpoint_etag(changed)}
         return Response(EndpointSerializer(changed).data, headers=headers)
@@ -214,7 +200,7 @@ class EndpointView(WebhookView):
     def delete(self, request: Request, endpoint_id: UUID) -> Response:
         """Remove the endpoint: nothing more is sent to it. Once more: 404."""
         found = self.endpoint(endpoint_id)
-        require_match(request, endpoint_etag(found))
+        views.require_match(request, endpoint_etag(found))
         endpoints.endpoint_remove(endpoint_id=found.pk, actor=self.caller.actor)
         return Response(status=204)
 

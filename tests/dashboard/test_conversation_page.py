@@ -16,7 +16,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from memoryproject.foundation.audit.models import AuditEvent
-from sessions_app.conversation_views.session_actions import LASTS_SECONDS
+from sessions_app.conversation_views.chat_pages import LASTS_SECONDS
 from sessions_app.models import Label, Message, Note, Turn
 from tests.dashboard.staff import page, staff_with
 from tests.events import edit, reaction, revocation

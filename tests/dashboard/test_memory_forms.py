@@ -15,7 +15,7 @@ from memories_app.store.change import memory_set_visibility
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.audit.models import AuditEvent
 from sessions_app.embedding.choice import embedder
-from sessions_app.memories import transfer_pages
+from sessions_app.memories import presentation as transfer_pages
 from sessions_app.models import Chat
 from tests.dashboard.staff import page
 from tests.forms import opened, save

@@ -101,17 +101,6 @@ def test_what_is_refused_changes_nothing(database: Place) -> None:
     assert AuditEvent.objects.count() == events
 
 
-def test_bringing_in_many_takes_as_many_queries_as_bringing_in_few(database: Place) -> None:
-    def queries(count: int, start: int) -> int:
-        documents = [kept("decisions", f"d{start + number}") for number in range(count)]
-        with CaptureQueriesContext(connection) as captured:
-            outcomes = database.store.put(documents)
-        assert {outcome.outcome for outcome in outcomes} == {"created"}
-        return len(captured)
-
-    assert queries(5, 0) == queries(100, 1_000)
-
-
 def test_lists_cleanups_and_exports_take_few_queries(database: Place) -> None:
     database.store.put([kept("decisions", f"d{number}") for number in range(1_200)])
     with CaptureQueriesContext(connection) as captured:

@@ -14,54 +14,40 @@ from rest_framework.exceptions import ValidationError
 from memories_app.models import Memory, MemoryStatus, Visibility
 from memories_app.store.keyed import within_namespace
 from memories_app.visibility import is_current
+from memoryproject.foundation.rest_kit import serializers as kit, where as where_kit
 from memoryproject.foundation.rest_kit.authentication import Caller
 from memoryproject.foundation.rest_kit.bodies import read_json
-from memoryproject.foundation.rest_kit.serializers import (
-    ChoiceFilter,
-    ChoicesFilter,
-    MomentFilter,
-    TruthFilter,
-)
-from memoryproject.foundation.rest_kit.where import (
-    ID,
-    MOMENT,
-    NUMBER,
-    TEXT,
-    TRUTH,
-    WHOLE,
-    Column,
-    Fields,
-    Json,
-    Labels,
-    columns,
-    where,
-)
 from memoryproject.foundation.retrieval.query import with_words
 from sessions_app.memories.api.serializers import EqualMetadata
 from sessions_app.presentation.access import CHAT, MESSAGE_FIELDS, WhatsAppChatFilter
 from sessions_app.recall.facade import MEMORIES, MESSAGES, memories_for_bound
 
 # What conditions on memories may name.
-MEMORY_FIELDS: Fields = {
-    "memory_id": Column("memory_id", ID),
-    **columns(TEXT, "content", "type", "category", "visibility", "source"),
-    "kind": Column("type", TEXT),
-    "tags": Labels("tags"),
-    "metadata": Json("metadata"),
-    **columns(TEXT, "namespace", "key"),
-    "value": Json("value"),
-    "whatsapp_chat": Column("chat_id", CHAT),
-    "source_message_id": Column("source_message_id", ID),
-    "confidence": Column("confidence", NUMBER),
-    "told_count": Column("told_count", WHOLE),
-    "pinned": Column("pinned", TRUTH),
-    **columns(MOMENT, "created_at", "updated_at", "said_at", "valid_from", "valid_until"),
-    **columns(MOMENT, "last_told_at", "expires_at"),
+MEMORY_FIELDS: where_kit.Fields = {
+    "memory_id": where_kit.Column("memory_id", where_kit.ID),
+    **where_kit.columns(where_kit.TEXT, "content", "type", "category", "visibility", "source"),
+    "kind": where_kit.Column("type", where_kit.TEXT),
+    "tags": where_kit.Labels("tags"),
+    "metadata": where_kit.Json("metadata"),
+    **where_kit.columns(where_kit.TEXT, "namespace", "key"),
+    "value": where_kit.Json("value"),
+    "whatsapp_chat": where_kit.Column("chat_id", CHAT),
+    "source_message_id": where_kit.Column("source_message_id", where_kit.ID),
+    "confidence": where_kit.Column("confidence", where_kit.NUMBER),
+    "told_count": where_kit.Column("told_count", where_kit.WHOLE),
+    "pinned": where_kit.Column("pinned", where_kit.TRUTH),
+    **where_kit.columns(
+        where_kit.MOMENT, "created_at", "updated_at", "said_at", "valid_from", "valid_until"
+    ),
+    **where_kit.columns(where_kit.MOMENT, "last_told_at", "expires_at"),
 }
 
 
 # A message is recalled by when it was written.
-RECALLED_MESSAGES: Fields = {**MESSAGE_FIELDS, "created_at": Column("timestamp", MOMENT)}
+RECALLED_MESSAGES: where_kit.Fields = {
+    **MESSAGE_FIELDS,
+    "created_at": where_kit.Column("timestamp", where_kit.MOMENT),
+}
 # Bound tokens recall public memories of other chats, and don't see where these came from.
 ORIGIN = ("whatsapp_chat", "source", "source_message_id")
 # Filters of a recall by the lookup that each is.
@@ -112,14 +98,16 @@ class MemoryFilters(django_filters.FilterSet):  # type: ignore[misc]
     type = TextsFilter(lookup_expr="in")
     category = django_filters.CharFilter()
     tags = TextsFilter(lookup_expr="contains")
-    visibility = ChoiceFilter(choices=Visibility.choices, help_text=", ".join(Visibility.values))
+    visibility = kit.ChoiceFilter(
+        choices=Visibility.choices, help_text=", ".join(Visibility.values)
+    )
     whatsapp_chat = WhatsAppChatFilter(field_name="chat_id")
     source = django_filters.CharFilter()
-    status = ChoicesFilter(choices=MemoryStatus.choices)
+    status = kit.ChoicesFilter(choices=MemoryStatus.choices)
     metadata = MetadataFilter(lookup_expr="contains")
-    pinned = TruthFilter()
-    keyed = TruthFilter(field_name="key", lookup_expr="isnull", exclude=True)
-    since = MomentFilter(field_name="created_at", lookup_expr="gte")
+    pinned = kit.TruthFilter()
+    keyed = kit.TruthFilter(field_name="key", lookup_expr="isnull", exclude=True)
+    since = kit.MomentFilter(field_name="created_at", lookup_expr="gte")
     text = django_filters.CharFilter(method="with_words")
 
     def with_words(self, rows: QuerySet[Memory], _: str, value: str) -> QuerySet[Memory]:
@@ -144,7 +132,7 @@ def recall_filters(body: dict[str, Any], sources: Sequence[str], caller: Caller)
         table = tables[source].items()
         known = {name: field for name, field in table if not (caller.is_bound and name in ORIGIN)}
         try:
-            found[source] = where(body["where"], known)
+            found[source] = where_kit.where(body["where"], known)
         except ValidationError as error:
             if "unknown_field" not in str(error.get_codes()):
                 raise

@@ -12,18 +12,12 @@ from memories_app.errors import MemoryValidationError
 from memories_app.models import Memory
 from memories_app.store.change import memory_patch
 from memories_app.store.deduplicate import CREATED
-from memoryproject.foundation.rest_kit import operations
+from memoryproject.foundation.rest_kit import operations, views
 from memoryproject.foundation.rest_kit.authentication import Caller, require_reading
 from memoryproject.foundation.rest_kit.idempotency import idempotent
-from memoryproject.foundation.rest_kit.views import (
-    ApiView,
-    ListView,
-    etag_of,
-    etagged,
-    require_match,
-)
 from sessions_app.embedding.facade import embedder
 from sessions_app.forgetting.presentation import forget_once, forgets
+from sessions_app.memories.api import writing
 from sessions_app.memories.api.filters import MEMORY_FIELDS, MemoryFilters
 from sessions_app.memories.api.serializers import (
     ChangeMemorySerializer,
@@ -36,15 +30,6 @@ from sessions_app.memories.api.serializers import (
     PatchMemoriesSerializer,
     StoredMemorySerializer,
 )
-from sessions_app.memories.api.writing import (
-    RAISES,
-    done_by,
-    invalid_batch,
-    memories_add,
-    memories_change,
-    memories_to_store,
-    outcome_of,
-)
 from sessions_app.models import Chat
 from sessions_app.presentation import access
 from sessions_app.recall.facade import memories_named
@@ -53,7 +38,7 @@ from sessions_app.recall.facade import memories_named
 def memory_etag(memory: Any) -> str:
     """Return the ETag of a memory with its chat's name; it covers all shown fields."""
     version = memory.updated_at.isoformat()
-    return etag_of(memory.pk, version, memory.whatsapp_chat, memory.superseded_by_id)
+    return views.etag_of(memory.pk, version, memory.whatsapp_chat, memory.superseded_by_id)
 
 
 def memory_within(caller: Caller, memory_id: UUID, missing: str) -> Any:
@@ -75,7 +60,7 @@ SUPERSEDED = operations.conflicting(
 )
 
 
-class MemoriesView(ListView):
+class MemoriesView(views.ListView):
     scopes = {"GET": "read", "POST": "write", "PATCH": "write"}
     staff_rights = {
         "GET": ["memories_app.view_memory"],
@@ -83,7 +68,7 @@ class MemoriesView(ListView):
         "PATCH": ["memories_app.change_memory"],
     }
     kinds = {"PATCH": "bulk"}
-    raises = RAISES
+    raises = writing.RAISES
     answers = {
         "POST": [
             operations.conflicting(
@@ -118,11 +103,11 @@ class MemoriesView(ListView):
     @idempotent(atomic=False)
     def post(self, request: Request) -> Response:
         body = self.body(NewMemorySerializer)
-        new = memories_to_store([body], self.caller)
-        (remembered,) = memories_add(new, self.caller)
+        new = writing.memories_to_store([body], self.caller)
+        (remembered,) = writing.memories_add(new, self.caller)
         memory = memory_within(self.caller, remembered.memory.pk, FORGOTTEN_SINCE)
-        outcome = outcome_of(remembered)
-        done = {"outcome": outcome, **done_by(remembered, body)}
+        outcome = writing.outcome_of(remembered)
+        done = {"outcome": outcome, **writing.done_by(remembered, body)}
         headers = {"ETag": memory_etag(memory)}
         if outcome == CREATED:
             headers["Location"] = reverse("api-memory", args=[memory.pk])
@@ -141,17 +126,17 @@ class MemoriesView(ListView):
     def patch(self, request: Request) -> Response:
         bodies = self.body(PatchMemoriesSerializer)["memories"]
         require_reading(self.caller)
-        ids = memories_change(bodies, self.caller)
+        ids = writing.memories_change(bodies, self.caller)
         found = memories_named(access.memories_in_reach(self.caller)).in_bulk(ids)
         memories = [found[key] for key in ids if key in found]
         return Response(PatchedMemoriesSerializer({"memories": memories}).data)
 
 
-class MemoryBatchView(ApiView):
+class MemoryBatchView(views.ApiView):
     scopes = {"POST": "write"}
     staff_rights = {"POST": ["memories_app.add_memory"]}
     kinds = {"POST": "bulk"}
-    raises = {**RAISES, MemoryValidationError: invalid_batch}
+    raises = {**writing.RAISES, MemoryValidationError: writing.invalid_batch}
 
     @operations.described(
         operation_id="memories_remember_batch",
@@ -161,17 +146,21 @@ class MemoryBatchView(ApiView):
     @idempotent(atomic=False)
     def post(self, request: Request) -> Response:
         bodies = self.body(MemoryBatchSerializer)["memories"]
-        new = memories_to_store(bodies, self.caller)
-        stored = memories_add(new, self.caller)
+        new = writing.memories_to_store(bodies, self.caller)
+        stored = writing.memories_add(new, self.caller)
         memories = [
-            {"memory_id": str(one.memory.pk), "status": outcome_of(one), **done_by(one, body)}
+            {
+                "memory_id": str(one.memory.pk),
+                "status": writing.outcome_of(one),
+                **writing.done_by(one, body),
+            }
             for one, body in zip(stored, bodies, strict=True)
         ]
         created = any(each["status"] == CREATED for each in memories)
         return Response({"memories": memories}, status=201 if created else 200)
 
 
-class MemoryView(ApiView):
+class MemoryView(views.ApiView):
     serializer_class = MemoryDetailSerializer
     scopes = {"GET": "read", "PATCH": "write", "DELETE": "forget"}
     staff_rights = {"GET": ["memories_app.view_memory"], "PATCH": ["memories_app.change_memory"]}
@@ -179,7 +168,7 @@ class MemoryView(ApiView):
         "PATCH": [SAYS_THE_SAME, SUPERSEDED, operations.CHANGED_MEANWHILE],
         "DELETE": [operations.CHANGED_MEANWHILE],
     }
-    raises = RAISES
+    raises = writing.RAISES
 
     def memory(self, memory_id: UUID) -> Any:
         return memory_within(self.caller, memory_id, f"There is no memory {memory_id}.")
@@ -190,7 +179,7 @@ class MemoryView(ApiView):
     def get(self, request: Request, memory_id: UUID) -> Response:
         """Return the memory, whatever its status. Send its `ETag` as `If-Match` with a change."""
         memory = self.memory(memory_id)
-        return etagged(request, MemoryDetailSerializer(memory).data, etag=memory_etag(memory))
+        return views.etagged(request, MemoryDetailSerializer(memory).data, etag=memory_etag(memory))
 
     @operations.described(
         operation_id="memories_change",
@@ -221,13 +210,8 @@ class MemoryView(ApiView):
     def _check(self, locked: Memory) -> None:
         memory = self.memory(locked.pk)
         access.refuse_beyond_chats(self.caller, memory.visibility)
-        require_match(self.request, memory_etag(memory))
+        views.require_match(self.request, memory_etag(memory))
 
     @forgets(operation_id="memories_forget")
     def delete(self, request: Request, memory_id: UUID) -> Response:
-        return forget_once(
-            self,
-            kind="memory",
-            find=lambda: self.memory(memory_id).pk,
-            etag=lambda: memory_etag(self.memory(memory_id)),
-        )
+        return forget_once(self, "memory", lambda: self.memory(memory_id), memory_etag)

@@ -8,20 +8,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memories_app.facts.validation import MAX_LABEL
-from memoryproject.foundation.rest_kit import fields
+from memoryproject.foundation.rest_kit import fields, serializers as kit
 from memoryproject.foundation.rest_kit.authentication import Caller
 from memoryproject.foundation.rest_kit.errors import refuse
 from memoryproject.foundation.rest_kit.operations import described
-from memoryproject.foundation.rest_kit.serializers import (
-    Choice,
-    Items,
-    Moment,
-    Number,
-    StoredMoment,
-    Strict,
-    Text,
-    Whole,
-)
 from memoryproject.foundation.rest_kit.views import ApiView
 from memoryproject.foundation.rest_kit.where import Condition
 from sessions_app.conversations.message_store import own_metadata
@@ -40,18 +30,18 @@ MAX_RESULTS = 100
 STAFF = "staff"
 
 
-class RecallSerializer(Strict):
-    query = Text(max_length=MAX_QUERY_LENGTH)
-    top_k = Whole(required=False, min_value=1, max_value=MAX_RESULTS)
-    min_similarity = Number(required=False, min_value=0, max_value=1)
+class RecallSerializer(kit.Strict):
+    query = kit.Text(max_length=MAX_QUERY_LENGTH)
+    top_k = kit.Whole(required=False, min_value=1, max_value=MAX_RESULTS)
+    min_similarity = kit.Number(required=False, min_value=0, max_value=1)
     whatsapp_chat = WhatsAppChat(required=False, allow_null=True)
-    as_of = StoredMoment(required=False)
-    type = Text(required=False, max_length=MAX_LABEL)
+    as_of = kit.StoredMoment(required=False)
+    type = kit.Text(required=False, max_length=MAX_LABEL)
     tags = tags_field(required=False)
     namespace = PlacePart(required=False)
     metadata = EqualMetadata(required=False)
     where = Condition()
-    sources = Items(child=Choice([MEMORIES, MESSAGES]), required=False, min_length=1)
+    sources = kit.Items(child=kit.Choice([MEMORIES, MESSAGES]), required=False, min_length=1)
 
 
 F = TypeVar("F", bound=serializers.Field[Any, Any, Any, Any])
@@ -72,7 +62,7 @@ class RecalledSerializer(serializers.Serializer[Any]):
     content = serializers.CharField()
     score = serializers.FloatField()
     similarity = serializers.FloatField(allow_null=True)
-    created_at = Moment()
+    created_at = kit.Moment()
     type = serializers.CharField(required=False)
     category = serializers.CharField(required=False)
     tags = fields.texts(required=False)
@@ -80,9 +70,9 @@ class RecalledSerializer(serializers.Serializer[Any]):
     whatsapp_chat = serializers.CharField(**nullable)
     client_name = serializers.CharField(**nullable)
     said_by = serializers.CharField(**nullable)
-    said_at = Moment(required=False)
-    valid_from = Moment(**nullable)
-    valid_until = Moment(**nullable)
+    said_at = kit.Moment(required=False)
+    valid_from = kit.Moment(**nullable)
+    valid_until = kit.Moment(**nullable)
     sender_name = serializers.CharField(required=False)
     namespace = serializers.CharField(**nullable)
     key = serializers.CharField(**nullable)

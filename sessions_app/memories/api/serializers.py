@@ -8,41 +8,26 @@ from django.core.validators import RegexValidator
 from django.utils import timezone
 from rest_framework import serializers
 
-from memories_app.facts.validation import (
-    MAX_CONTENT,
-    MAX_LABEL,
-    MAX_METADATA_BYTES,
-    MAX_PLACE,
-    MAX_TAGS,
-    storable_metadata,
-)
+from memories_app.facts import validation
 from memories_app.models import MemoryStatus, Visibility
 from memories_app.store.deduplicate import CREATED, DUPLICATE
 from memories_app.store.remember import MAX_AT_ONCE
-from memoryproject.foundation.rest_kit import fields
-from memoryproject.foundation.rest_kit.serializers import (
-    Choice,
-    Items,
-    Moment,
-    Object,
-    StoredMoment,
-    Strict,
-    Text,
-    Truth,
-)
+from memoryproject.foundation.rest_kit import fields, serializers as kit
 from sessions_app.presentation.serializers import WhatsAppChat
 
 
-class Metadata(Object):
+class Metadata(kit.Object):
     """An object of names and arbitrary values, of a limited size and depth."""
 
     def __init__(self, **kwargs: Any) -> None:
-        kwargs.setdefault("help_text", f"Any JSON object, at most {MAX_METADATA_BYTES} bytes.")
+        kwargs.setdefault(
+            "help_text", f"Any JSON object, at most {validation.MAX_METADATA_BYTES} bytes."
+        )
         super().__init__(**kwargs)
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
         """Refuse values that could only be stored in part."""
-        if isinstance(data, dict) and storable_metadata(data, log=False) != data:
+        if isinstance(data, dict) and validation.storable_metadata(data, log=False) != data:
             raise serializers.ValidationError("It is nested too deeply.")
         return super().to_internal_value(data)
 
@@ -84,7 +69,7 @@ def _operators(value: Any, *, is_nested: bool = False) -> Iterator[str]:
             yield from _operators(each, is_nested=True)
 
 
-class Words(Text):
+class Words(kit.Text):
     """A text that isn't only white space."""
 
     def __init__(self, **kwargs: Any) -> None:
@@ -100,14 +85,16 @@ class PlacePart(Words):
     """A namespace or a key."""
 
     def __init__(self, **kwargs: Any) -> None:
-        super().__init__(max_length=MAX_PLACE, **kwargs)
+        super().__init__(max_length=validation.MAX_PLACE, **kwargs)
 
 
 def tags_field(**options: Any) -> serializers.ListField:
-    return Items(child=Words(max_length=MAX_LABEL), max_length=MAX_TAGS, **options)
+    return kit.Items(
+        child=Words(max_length=validation.MAX_LABEL), max_length=validation.MAX_TAGS, **options
+    )
 
 
-class LaterMoment(StoredMoment):
+class LaterMoment(kit.StoredMoment):
     """A time that hasn't passed."""
 
     default_error_messages = {
@@ -121,42 +108,42 @@ class LaterMoment(StoredMoment):
         return moment
 
 
-class ChangeMemorySerializer(Strict):
+class ChangeMemorySerializer(kit.Strict):
     """Only the given fields are changed."""
 
-    content = Words(required=False, max_length=MAX_CONTENT)
-    type = Words(required=False, max_length=MAX_LABEL)
-    category = Words(required=False, max_length=MAX_LABEL, allow_blank=True)
+    content = Words(required=False, max_length=validation.MAX_CONTENT)
+    type = Words(required=False, max_length=validation.MAX_LABEL)
+    category = Words(required=False, max_length=validation.MAX_LABEL, allow_blank=True)
     tags = tags_field(required=False)
-    visibility = Choice(Visibility.choices, required=False)
+    visibility = kit.Choice(Visibility.choices, required=False)
     metadata = Metadata(required=False)
-    pinned = Truth(required=False)
+    pinned = kit.Truth(required=False)
     expires_at = LaterMoment(required=False, allow_null=True)
-    said_at = StoredMoment(required=False)
-    valid_from = StoredMoment(required=False, allow_null=True)
-    valid_until = StoredMoment(required=False, allow_null=True)
+    said_at = kit.StoredMoment(required=False)
+    valid_from = kit.StoredMoment(required=False, allow_null=True)
+    valid_until = kit.StoredMoment(required=False, allow_null=True)
 
 
 class NewMemorySerializer(ChangeMemorySerializer):
     """A memory to store."""
 
-    content = Words(max_length=MAX_CONTENT)
-    visibility = Choice(Visibility.choices, required=False)
+    content = Words(max_length=validation.MAX_CONTENT)
+    visibility = kit.Choice(Visibility.choices, required=False)
     whatsapp_chat = WhatsAppChat(required=False, allow_null=True)
-    supersede = Truth(required=False)
-    dedupe = Truth(required=False)
+    supersede = kit.Truth(required=False)
+    dedupe = kit.Truth(required=False)
 
 
-class MemoryBatchSerializer(Strict):
-    memories = Items(child=NewMemorySerializer(), min_length=1, max_length=MAX_AT_ONCE)
+class MemoryBatchSerializer(kit.Strict):
+    memories = kit.Items(child=NewMemorySerializer(), min_length=1, max_length=MAX_AT_ONCE)
 
 
 class PatchMemorySerializer(ChangeMemorySerializer):
     memory_id = serializers.UUIDField()
 
 
-class PatchMemoriesSerializer(Strict):
-    memories = Items(child=PatchMemorySerializer(), min_length=1, max_length=MAX_AT_ONCE)
+class PatchMemoriesSerializer(kit.Strict):
+    memories = kit.Items(child=PatchMemorySerializer(), min_length=1, max_length=MAX_AT_ONCE)
 
     @property
     def partial(self) -> bool:
@@ -202,16 +189,16 @@ class MemorySerializer(serializers.Serializer[Any]):
     confidence = serializers.FloatField(allow_null=True)
     status = serializers.ChoiceField(MemoryStatus.choices)
     pinned = serializers.BooleanField()
-    expires_at = Moment(allow_null=True)
-    said_at = Moment()
-    valid_from = Moment(allow_null=True)
-    valid_until = Moment(allow_null=True)
+    expires_at = kit.Moment(allow_null=True)
+    said_at = kit.Moment()
+    valid_from = kit.Moment(allow_null=True)
+    valid_until = kit.Moment(allow_null=True)
     told_count = serializers.IntegerField()
-    last_told_at = Moment()
+    last_told_at = kit.Moment()
     superseded_by = serializers.UUIDField(source="superseded_by_id", allow_null=True)
-    superseded_at = Moment(allow_null=True)
-    created_at = Moment()
-    updated_at = Moment()
+    superseded_at = kit.Moment(allow_null=True)
+    created_at = kit.Moment()
+    updated_at = kit.Moment()
 
 
 class PatchedMemoriesSerializer(serializers.Serializer[Any]):
@@ -234,7 +221,7 @@ class MemoryRevisionSerializer(serializers.Serializer[Any]):
     category = serializers.CharField()
     tags = fields.texts()
     visibility = serializers.CharField()
-    changed_at = Moment()
+    changed_at = kit.Moment()
     changed_by_kind = serializers.CharField()
     changed_by_name = serializers.CharField()
     reason = serializers.CharField()

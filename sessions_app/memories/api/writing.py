@@ -10,13 +10,7 @@ from uuid import UUID
 from django.db import transaction
 from rest_framework.exceptions import APIException, ErrorDetail, ValidationError
 
-from memories_app.errors import (
-    DuplicateFactError,
-    MemoryNotFoundError,
-    MemoryOperationError,
-    MemoryStateError,
-    MemoryValidationError,
-)
+from memories_app import errors as memory_errors
 from memories_app.facts.validation import FACT_TIMES, NewMemory, problems_of
 from memories_app.models import Memory, Visibility
 from memories_app.store.change import memories_patch
@@ -24,14 +18,8 @@ from memories_app.store.deduplicate import CREATED, DUPLICATE, Remembered
 from memories_app.store.remember import memories_remember
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from memoryproject.foundation.process.narrowing import instance
+from memoryproject.foundation.rest_kit import errors as api_errors
 from memoryproject.foundation.rest_kit.authentication import Caller
-from memoryproject.foundation.rest_kit.errors import (
-    Conflict,
-    Unavailable,
-    conflict,
-    not_found,
-    refuse,
-)
 from sessions_app.conversations.chat_addresses import addresses_lock, chat_at_or_new
 from sessions_app.conversations.epochs import ChatGoneError, chats_keep
 from sessions_app.embedding.facade import embedder
@@ -47,14 +35,14 @@ AS_GIVEN = ("type", "category", "metadata", "pinned", "expires_at", *FACT_TIMES)
 KEYED = ("namespace", "key", "value")
 
 
-class DuplicateFact(Conflict):
+class DuplicateFact(api_errors.Conflict):
     default_code = "duplicate"
 
 
 def invalid_memory(error: Exception, within: str = "") -> APIException:
     """List every problem by its field. ``within``: what stands before it, {} for its place."""
     errors: dict[str, list[ErrorDetail]] = {}
-    for each in instance(error, MemoryValidationError).problems[:MAX_PROBLEMS]:
+    for each in instance(error, memory_errors.MemoryValidationError).problems[:MAX_PROBLEMS]:
         attr = f"{within.format(each.place)}{each.field}"
         errors.setdefault(attr, []).append(ErrorDetail(f"It {each.detail}.", "invalid"))
     return ValidationError(errors)
@@ -65,29 +53,31 @@ def invalid_batch(error: Exception) -> APIException:
     return invalid_memory(error, "memories.{}.")
 
 
-def invalid_patch(error: MemoryOperationError) -> APIException:
+def invalid_patch(error: memory_errors.MemoryOperationError) -> APIException:
     """Return the error of a batch of changes with its place, such as memories.3.content."""
     place = f"memories.{error.place}"
-    if isinstance(error, MemoryValidationError):
+    if isinstance(error, memory_errors.MemoryValidationError):
         return invalid_memory(error, f"{place}.")
-    if isinstance(error, MemoryNotFoundError):
-        return refuse(str(error), code=error.code, attr=f"{place}.memory_id")
-    if isinstance(error, DuplicateFactError):
+    if isinstance(error, memory_errors.MemoryNotFoundError):
+        return api_errors.refuse(str(error), code=error.code, attr=f"{place}.memory_id")
+    if isinstance(error, memory_errors.DuplicateFactError):
         return DuplicateFact({f"{place}.content": [ErrorDetail(str(error), error.code)]})
-    return Conflict({place: [ErrorDetail(str(error), Conflict.default_code)]})
+    return api_errors.Conflict({place: [ErrorDetail(str(error), api_errors.Conflict.default_code)]})
 
 
 def no_vector(error: Exception) -> APIException:
-    return Unavailable(f"No vector can be made just now: {error} Nothing was stored; try again.")
+    return api_errors.Unavailable(
+        f"No vector can be made just now: {error} Nothing was stored; try again."
+    )
 
 
 RAISES: dict[type[Exception], Callable[[Exception], APIException]] = {
-    MemoryNotFoundError: not_found,
+    memory_errors.MemoryNotFoundError: api_errors.not_found,
     **FORGETTING,
-    MemoryValidationError: invalid_memory,
-    DuplicateFactError: lambda error: DuplicateFact(str(error)),
-    MemoryStateError: conflict,
-    ChatGoneError: conflict,
+    memory_errors.MemoryValidationError: invalid_memory,
+    memory_errors.DuplicateFactError: lambda error: DuplicateFact(str(error)),
+    memory_errors.MemoryStateError: api_errors.conflict,
+    ChatGoneError: api_errors.conflict,
     EmbedderError: no_vector,
 }
 
@@ -110,7 +100,7 @@ def memories_to_store(bodies: Sequence[dict[str, Any]], caller: Caller) -> list[
         access.refuse_beyond_chats(caller, new.visibility)
     problems = [problem for place, new in enumerate(news) for problem in problems_of(new, place)]
     if problems:
-        raise MemoryValidationError(problems, many=len(news) > 1)
+        raise memory_errors.MemoryValidationError(problems, many=len(news) > 1)
     made = _chats_made([name for name, chat in known.items() if chat is None])
     pairs = zip(news, bodies, strict=True)
     return [
@@ -133,9 +123,9 @@ def memories_change(bodies: Sequence[dict[str, Any]], caller: Caller) -> list[UU
         key = body["memory_id"]
         attr = f"memories.{place}.memory_id"
         if key in patches:
-            raise refuse("It is given twice.", code="repeated", attr=attr)
+            raise api_errors.refuse("It is given twice.", code="repeated", attr=attr)
         if key not in known:
-            raise refuse(f"There is no memory {key}.", code="not_found", attr=attr)
+            raise api_errors.refuse(f"There is no memory {key}.", code="not_found", attr=attr)
         changes = {name: value for name, value in body.items() if name != "memory_id"}
         access.require_memory(chats.get(known[key].chat_id))
         access.refuse_beyond_chats(caller, changes.get("visibility", known[key].visibility))
@@ -143,12 +133,12 @@ def memories_change(bodies: Sequence[dict[str, Any]], caller: Caller) -> list[UU
 
     def check(locked: Memory) -> None:
         if not caller.may_see(locked.chat_id):
-            raise MemoryNotFoundError(f"There is no memory {locked.pk}.")
+            raise memory_errors.MemoryNotFoundError(f"There is no memory {locked.pk}.")
         access.refuse_beyond_chats(caller, locked.visibility)
 
     try:
         memories_patch(patches=patches, actor=caller.actor, embedder=embedder(), check=check)
-    except MemoryOperationError as error:
+    except memory_errors.MemoryOperationError as error:
         raise invalid_patch(error) from error
     return list(patches)
 

@@ -204,9 +204,6 @@ class Columns:
         """Return the name of a column as the table calls it."""
         return self.headers[self.fields.index(field)] if field in self.fields else field
 
-    def has(self, field: str) -> bool:
-        return field in self.fields
-
     @property
     def unused(self) -> list[str]:
         """Return the names of columns that hold something and aren't used."""

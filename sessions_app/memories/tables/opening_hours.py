@@ -11,31 +11,11 @@ from django.utils.translation import gettext as _
 
 from memoryproject.foundation.process.narrowing import present
 from memoryproject.foundation.text.characters import fold
-from sessions_app.hours import (
-    CLOSED,
-    MIDNIGHT,
-    ROUND_THE_CLOCK,
-    WORDS,
-    Span,
-    clock,
-    date_in,
-    days_in,
-    minutes_in,
-    span_of,
-    spans_in,
-)
-from sessions_app.memories.tables.columns import (
-    Columns,
-    Entry,
-    Row,
-    RowProblemError,
-    entry_refused,
-    is_hebrew,
-    with_note,
-)
+from sessions_app import hours as opening
+from sessions_app.memories.tables import columns as table
 
-ENGLISH, HEBREW = WORDS["days"]["en"], WORDS["days"]["he"]
-ENGLISH_MONTHS, HEBREW_MONTHS = WORDS["months"]["en"], WORDS["months"]["he"]
+ENGLISH, HEBREW = opening.WORDS["days"]["en"], opening.WORDS["days"]["he"]
+ENGLISH_MONTHS, HEBREW_MONTHS = opening.WORDS["months"]["en"], opening.WORDS["months"]["he"]
 _EMPTY = {"", "-", "–", "—"}
 
 When = int | date
@@ -46,14 +26,14 @@ class _Day:
     """The opening hours of a weekday or a date, from the rows."""
 
     rows: list[int] = field(default_factory=list)
-    spans: list[Span] = field(default_factory=list)
+    spans: list[opening.Span] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     closed: bool = False
     hebrew: bool = False
     problem: str = ""
 
 
-def hours_entries(columns: Columns, *, now: datetime) -> Iterator[Entry]:
+def hours_entries(columns: table.Columns, *, now: datetime) -> Iterator[table.Entry]:
     """Yield the sentences, in the order of the rows; those of several rows once.
 
     now: with the business's time zone. Exceptions end after their day.
@@ -62,13 +42,13 @@ def hours_entries(columns: Columns, *, now: datetime) -> Iterator[Entry]:
     for row in columns.rows:
         try:
             _add_row(found, columns, row, now.date())
-        except RowProblemError as problem:
-            yield entry_refused(row, problem)
+        except table.RowProblemError as problem:
+            yield table.entry_refused(row, problem)
     for when, day in found.items():
         yield _entry(when, day, present(now.tzinfo))
 
 
-def _add_row(found: dict[When, _Day], columns: Columns, row: Row, today: date) -> None:
+def _add_row(found: dict[When, _Day], columns: table.Columns, row: table.Row, today: date) -> None:
     whens = _whens(columns, row, today)
     spans, closed, note = _spans(columns, row)
     for when in whens:
@@ -81,69 +61,71 @@ def _add_row(found: dict[When, _Day], columns: Columns, row: Row, today: date) -
         day.spans += spans
         day.closed |= closed
         day.notes += [note] if note and note not in day.notes else []
-        day.hebrew |= is_hebrew(*columns.headers, *row.cells)
+        day.hebrew |= table.is_hebrew(*columns.headers, *row.cells)
 
 
-def _whens(columns: Columns, row: Row, today: date) -> list[When]:
+def _whens(columns: table.Columns, row: table.Row, today: date) -> list[When]:
     """Return the weekdays or the date of a row."""
     named, dated = columns.cell(row, "day"), columns.cell(row, "date")
     column = "date" if dated else "day"
-    on = date_in(dated or named)
+    on = opening.date_in(dated or named)
     if on is not None:
         if on < today:
-            raise RowProblemError(_("This day is over."))
+            raise table.RowProblemError(_("This day is over."))
         return [on]
-    weekdays = None if dated else days_in(named)
+    weekdays = None if dated else opening.days_in(named)
     if weekdays is None:
         if not dated and not named:
-            raise RowProblemError(_("It names no day."))
+            raise table.RowProblemError(_("It names no day."))
         text = _(
             "Column “%(column)s”: “%(cell)s” is no weekday and no date. Write Sunday, Sun–Thu, or "
             "24/12/2026."
         )
-        raise RowProblemError(text % {"column": columns.called(column), "cell": dated or named})
+        raise table.RowProblemError(
+            text % {"column": columns.called(column), "cell": dated or named}
+        )
     return list(weekdays)
 
 
-def _spans(columns: Columns, row: Row) -> tuple[list[Span], bool, str]:
+def _spans(columns: table.Columns, row: table.Row) -> tuple[list[opening.Span], bool, str]:
     """Return the times of a row, whether it says "closed", and its note."""
     cells = {name: columns.cell(row, name) for name in ("opens", "closes", "hours")}
     note = columns.cell(row, "note")
     given = {name: text for name, text in cells.items() if text not in _EMPTY}
     words = {fold(text) for text in given.values()}
-    if words & CLOSED:
-        if words - CLOSED:
-            raise RowProblemError(_("It is said to be closed and open."))
+    if words & opening.CLOSED:
+        if words - opening.CLOSED:
+            raise table.RowProblemError(_("It is said to be closed and open."))
         return [], True, note
-    if words and words <= ROUND_THE_CLOCK:
-        return [Span(0, MIDNIGHT)], False, note
+    if words and words <= opening.ROUND_THE_CLOCK:
+        return [opening.Span(0, opening.MIDNIGHT)], False, note
     if not given:
-        if fold(note) in CLOSED:
+        if fold(note) in opening.CLOSED:
             return [], True, ""
-        raise RowProblemError(_("It has neither times nor “closed”."))
+        raise table.RowProblemError(_("It has neither times nor “closed”."))
     if "hours" in given:
-        spans = spans_in(given["hours"])
+        spans = opening.spans_in(given["hours"])
         if spans is None or len(given) > 1:
             raise _not_times(columns, "hours", given["hours"])
         return spans, False, note
     for name in ("opens", "closes"):
         if name not in given:
             text = _("Column “%(column)s” is empty.") % {"column": columns.called(name)}
-            raise RowProblemError(text)
-        if minutes_in(given[name]) is None:
+            raise table.RowProblemError(text)
+        if opening.minutes_in(given[name]) is None:
             raise _not_times(columns, name, given[name])
-    span = span_of(given["opens"], given["closes"])
+    span = opening.span_of(given["opens"], given["closes"])
     if span is None:
-        raise RowProblemError(_("It opens and closes at the same time."))
+        raise table.RowProblemError(_("It opens and closes at the same time."))
     return [span], False, note
 
 
-def _not_times(columns: Columns, name: str, cell: str) -> RowProblemError:
+def _not_times(columns: table.Columns, name: str, cell: str) -> table.RowProblemError:
     text = _("Column “%(column)s”: “%(cell)s” is no time. Write 8:00, 20:30, or “closed”.")
-    return RowProblemError(text % {"column": columns.called(name), "cell": cell})
+    return table.RowProblemError(text % {"column": columns.called(name), "cell": cell})
 
 
-def _entry(when: When, day: _Day, zone: tzinfo) -> Entry:
+def _entry(when: When, day: _Day, zone: tzinfo) -> table.Entry:
     ends = None
     # A business may tell them in both languages: neither table replaces the other.
     language = "Hebrew" if day.hebrew else "English"
@@ -152,8 +134,8 @@ def _entry(when: When, day: _Day, zone: tzinfo) -> Entry:
         subject = f"opening hours {when.isoformat()} {language}"
     else:
         subject = f"opening hours {ENGLISH[when]} {language}"
-    text = with_note(_sentence(when, day), "; ".join(day.notes))
-    return Entry(tuple(day.rows), text, subject, ends, day.problem)
+    text = table.with_note(_sentence(when, day), "; ".join(day.notes))
+    return table.Entry(tuple(day.rows), text, subject, ends, day.problem)
 
 
 def _sentence(when: When, day: _Day) -> str:
@@ -161,7 +143,8 @@ def _sentence(when: When, day: _Day) -> str:
     weekday = when.isoweekday() % 7 if isinstance(when, date) else when
     is_whole_day = any(span.is_whole_day for span in day.spans)
     spans = [
-        (clock(span.start), clock(span.end), span.end > MIDNIGHT) for span in sorted(day.spans)
+        (opening.clock(span.start), opening.clock(span.end), span.end > opening.MIDNIGHT)
+        for span in sorted(day.spans)
     ]
     if day.hebrew:
         on = HEBREW[weekday]

@@ -16,24 +16,7 @@ from memories_app.store.remember import Foreseen, memories_foresee, memories_rem
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.text.characters import fold
-from sessions_app.memories.tables.columns import (
-    FACTS,
-    HOURS,
-    MAX_ROWS,
-    PRICES,
-    QUESTIONS,
-    Columns,
-    Entry,
-    Row,
-    RowProblemError,
-    TableError,
-    columns_of,
-    entry_refused,
-    is_hebrew,
-    known_headers,
-    rows_of,
-    with_note,
-)
+from sessions_app.memories.tables import columns as table
 from sessions_app.memories.tables.opening_hours import hours_entries
 
 NEW, SAME, REPLACES, ASKS, INVALID = "new", "same", "replaces", "asks", "invalid"
@@ -60,7 +43,7 @@ class Planned:
     that staff would be asked about. ``mark`` changes with anything that the preview shows of it.
     """
 
-    entry: Entry
+    entry: table.Entry
     status: str
     older: tuple[Memory, ...] = ()
 
@@ -101,13 +84,13 @@ def table_plan(text: str, choices: Choices, *, now: datetime) -> Plan:
 
     now: with the business's time zone. Raises TableError where the table can't be read.
     """
-    one_column = choices.kind == FACTS
-    rows = rows_of(text, headers_in=known_headers, one_column=one_column)
-    columns = columns_of(rows, choices.kind)
+    one_column = choices.kind == table.FACTS
+    rows = table.rows_of(text, headers_in=table.known_headers, one_column=one_column)
+    columns = table.columns_of(rows, choices.kind)
     entries = list(_checked(_entries(columns, choices, now), columns, choices.visibility))
-    if len(entries) > MAX_ROWS:
-        raise TableError(
-            _("The table has more than %(most)s rows. Divide it.") % {"most": MAX_ROWS}
+    if len(entries) > table.MAX_ROWS:
+        raise table.TableError(
+            _("The table has more than %(most)s rows. Divide it.") % {"most": table.MAX_ROWS}
         )
     fine = [entry for entry in entries if not entry.problem]
     memories = [_memory(entry, columns.kind, choices.visibility) for entry in fine]
@@ -116,20 +99,22 @@ def table_plan(text: str, choices: Choices, *, now: datetime) -> Plan:
     return Plan(columns.kind, planned, tuple(columns.unused), replace(choices, kind=columns.kind))
 
 
-def _entries(columns: Columns, choices: Choices, now: datetime) -> Iterator[Entry]:
-    readers: Mapping[str, Callable[[], Iterator[Entry]]] = {
-        HOURS: lambda: hours_entries(columns, now=now),
-        PRICES: lambda: price_entries(columns, currency=choices.currency),
-        QUESTIONS: lambda: question_entries(columns),
-        FACTS: lambda: fact_entries(columns),
+def _entries(columns: table.Columns, choices: Choices, now: datetime) -> Iterator[table.Entry]:
+    readers: Mapping[str, Callable[[], Iterator[table.Entry]]] = {
+        table.HOURS: lambda: hours_entries(columns, now=now),
+        table.PRICES: lambda: price_entries(columns, currency=choices.currency),
+        table.QUESTIONS: lambda: question_entries(columns),
+        table.FACTS: lambda: fact_entries(columns),
     }
     return readers[columns.kind]()
 
 
-def _checked(entries: Iterator[Entry], columns: Columns, visibility: str) -> Iterator[Entry]:
+def _checked(
+    entries: Iterator[table.Entry], columns: table.Columns, visibility: str
+) -> Iterator[table.Entry]:
     """Yield the entries by their rows, with the problems that any kind of table can have."""
     overfull = {row.number for row in columns.rows if columns.too_long(row)}
-    about: dict[str, Entry] = {}
+    about: dict[str, table.Entry] = {}
     for entry in sorted(entries, key=lambda each: each.rows[0]):
         problem = entry.problem
         if not problem and overfull & set(entry.rows):
@@ -145,7 +130,7 @@ def _checked(entries: Iterator[Entry], columns: Columns, visibility: str) -> Ite
         yield replace(entry, problem=problem)
 
 
-def _repeated(entry: Entry, first: Entry) -> str:
+def _repeated(entry: table.Entry, first: table.Entry) -> str:
     """Return the problem of an entry about something that an earlier row was about."""
     if entry is first:
         return ""
@@ -154,7 +139,7 @@ def _repeated(entry: Entry, first: Entry) -> str:
     return _("Row %(row)s says otherwise about the same.") % {"row": first.rows[0]}
 
 
-def _planned(entry: Entry, foreseen: Foreseen | None) -> Planned:
+def _planned(entry: table.Entry, foreseen: Foreseen | None) -> Planned:
     if foreseen is None:
         return Planned(entry, INVALID)
     if foreseen.same is not None:
@@ -164,7 +149,7 @@ def _planned(entry: Entry, foreseen: Foreseen | None) -> Planned:
     return Planned(entry, REPLACES if foreseen.replaced else NEW, foreseen.replaced)
 
 
-def _memory(entry: Entry, kind: str, visibility: str) -> NewMemory:
+def _memory(entry: table.Entry, kind: str, visibility: str) -> NewMemory:
     return NewMemory(
         content=entry.text,
         visibility=visibility,
@@ -180,7 +165,7 @@ def _memory(entry: Entry, kind: str, visibility: str) -> NewMemory:
 _ENDS = ("?", "؟", "!", ".", ":", "…")
 
 
-def question_entries(columns: Columns) -> Iterator[Entry]:
+def question_entries(columns: table.Columns) -> Iterator[table.Entry]:
     """Yield each question with its answer, as one text."""
     for row in columns.rows:
         cells = {name: columns.cell(row, name) for name in ("question", "answer")}
@@ -188,20 +173,22 @@ def question_entries(columns: Columns) -> Iterator[Entry]:
         if empty:
             problem = _("Column “%(column)s” is empty.") % {"column": columns.called(empty)}
             shown = " ".join(filter(None, row.cells))
-            yield Entry((row.number,), shown, problem=problem)
+            yield table.Entry((row.number,), shown, problem=problem)
             continue
         question = cells["question"]
         mark = "" if question.endswith(_ENDS) else "?"
         text = f"{question}{mark} {cells['answer']}"
-        yield Entry((row.number,), text, f"question {question.rstrip('?؟ ')}")
+        yield table.Entry((row.number,), text, f"question {question.rstrip('?؟ ')}")
 
 
-def fact_entries(columns: Columns) -> Iterator[Entry]:
+def fact_entries(columns: table.Columns) -> Iterator[table.Entry]:
     """Yield the facts."""
     for row in columns.rows:
         text = columns.cell(row, "fact")
         problem = _("Column “%(column)s” is empty.") % {"column": columns.called("fact")}
-        yield Entry((row.number,), text or " ".join(row.cells), problem="" if text else problem)
+        yield table.Entry(
+            (row.number,), text or " ".join(row.cells), problem="" if text else problem
+        )
 
 
 # Store the sentences of a table, all of them or none.
@@ -290,22 +277,22 @@ _PRICE = re.compile(
 _CODE = re.compile(r"[A-Za-z]{3}")
 
 
-def price_entries(columns: Columns, *, currency: str) -> Iterator[Entry]:
+def price_entries(columns: table.Columns, *, currency: str) -> Iterator[table.Entry]:
     """Yield the sentences. ``currency``: the sign where the table names none; may be empty."""
     for row in columns.rows:
         try:
             yield _entry(columns, row, currency)
-        except RowProblemError as problem:
-            yield entry_refused(row, problem)
+        except table.RowProblemError as problem:
+            yield table.entry_refused(row, problem)
 
 
-def _entry(columns: Columns, row: Row, currency: str) -> Entry:
+def _entry(columns: table.Columns, row: table.Row, currency: str) -> table.Entry:
     item, note = columns.cell(row, "item"), columns.cell(row, "note")
     if not item:
-        raise RowProblemError(
+        raise table.RowProblemError(
             _("Column “%(column)s” is empty.") % {"column": columns.called("item")}
         )
-    hebrew = is_hebrew(item)
+    hebrew = table.is_hebrew(item)
     price = _price(columns, row, currency, hebrew)
     item = item.rstrip(".:")
     if hebrew:
@@ -313,26 +300,28 @@ def _entry(columns: Columns, row: Row, currency: str) -> Entry:
     else:
         sentence = f"The price of {item} is {price}" if price else f"{item}: free of charge"
     # The same item in two sizes is two items, and the note tells them apart.
-    return Entry((row.number,), with_note(sentence, note), f"price {item} {note}".strip())
+    return table.Entry(
+        (row.number,), table.with_note(sentence, note), f"price {item} {note}".strip()
+    )
 
 
-def _price(columns: Columns, row: Row, currency: str, hebrew: bool) -> str:
+def _price(columns: table.Columns, row: table.Row, currency: str, hebrew: bool) -> str:
     """Return the price as it is written; empty where the item is free."""
     cell = columns.cell(row, "price")
     name = {"column": columns.called("price"), "cell": cell}
     if not cell:
-        raise RowProblemError(_("Column “%(column)s” is empty.") % name)
+        raise table.RowProblemError(_("Column “%(column)s” is empty.") % name)
     if fold(cell) in _FREE:
         return ""
     found = _PRICE.fullmatch(cell)
     if found is None:
         text = _("Column “%(column)s”: “%(cell)s” is no price. Write 25, 25.50 or ₪25.")
-        raise RowProblemError(text % name)
+        raise table.RowProblemError(text % name)
     written = (found["before"] + found["after"]).strip()
     sign = _sign(columns.cell(row, "currency") or written, currency)
     if sign is None:
         text = _("Column “%(column)s”: “%(cell)s” has something beside the number: use a note.")
-        raise RowProblemError(text % name)
+        raise table.RowProblemError(text % name)
     amounts = [_amount(found[each], name) for each in ("from", "to") if found[each]]
     amount = "–".join(amounts)
     if sign not in CURRENCIES:
@@ -365,6 +354,6 @@ def _amount(text: str, name: dict[str, str]) -> str:
             problem = _(
                 "Column “%(column)s”: it isn't clear what “%(cell)s” is. Write 1200 or 1.20."
             )
-            raise RowProblemError(problem % name)
+            raise table.RowProblemError(problem % name)
     whole = re.sub("[.,]", "", whole)
     return f"{whole}.{decimals}" if decimals.strip("0") else whole
