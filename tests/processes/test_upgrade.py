@@ -8,6 +8,7 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from memoryproject.foundation.embedded_postgres import EmbeddedPostgres
@@ -161,36 +162,48 @@ def assert_in_use(upgraded: Installation) -> None:
     assert int(found[1]) > 321
 
 
-@pytest.mark.parametrize(
-    ("stop", "statement"),
-    [
-        # Within the transaction of memories_app.0002.
-        ("kill", "LOCK TABLE memories_app_memory IN ACCESS SHARE MODE"),
-        # Among the portions of sessions_app.0009.
-        ("terminate", "SELECT FROM sessions_app_message WHERE content <> '' FOR UPDATE"),
-    ],
-)
-def test_an_interrupted_upgrade_is_begun_again(
-    restored: Installation, stop: str, statement: str
-) -> None:
+# Where the migrations stop: among the portions of sessions_app.0009, and within the transaction of
+# memories_app.0002, which comes later.
+EARLY = "SELECT FROM sessions_app_message WHERE content <> '' FOR UPDATE"
+LATE = "LOCK TABLE memories_app_memory IN ACCESS SHARE MODE"
+
+
+def test_an_interrupted_upgrade_is_begun_again(restored: Installation) -> None:
+    """Told to stop in the middle, and killed further on."""
     database = Database(restored.data_dir)
     before = counts(database)
-    with database.connect() as held:
-        held.execute(statement)
-        first = restored.start_command("migrate")
-        wait_until(lambda: database.rows(WAITING), "the migration waits for the lock")
-        wait_until(lambda: "at work for 10 seconds" in restored.output(), "it says so")
-        getattr(first, stop)()
-        first.wait(60)
-        # The database still works on its statement: nobody begins beside it.
-        second = restored.start_command("migrate")
-        wait_until(lambda: "waiting for it" in restored.output(), "the second one waits")
-    second.wait(60)
+    with database.connect() as late:
+        late.execute(LATE)
+        with database.connect() as early:
+            early.execute(EARLY)
+            first = restored.start_command("migrate")
+            wait_until_it_says(restored, database, 1)
+            first.terminate()
+            first.wait(60)
+            second = begin_beside(restored, 1)
+        wait_until_it_says(restored, database, 2)
+        second.kill()
+        second.wait(60)
+        third = begin_beside(restored, 2)
+    third.wait(60)
     restored.manage("migrate", "--check")
     after = counts(database)
     assert {table: after.get(table) for table in before} == before
     restored.manage("prepare")
     assert_in_use(restored)
+
+
+def wait_until_it_says(restored: Installation, database: Database, times: int) -> None:
+    wait_until(lambda: database.rows(WAITING), "the migration waits for the lock")
+    said = "at work for 10 seconds"
+    wait_until(lambda: restored.output().count(said) >= times, "it says so")
+
+
+def begin_beside(restored: Installation, times: int) -> psutil.Process:
+    """The database still works on the statement of the one before: nobody begins beside it."""
+    started = restored.start_command("migrate")
+    wait_until(lambda: restored.output().count("waiting for it") >= times, "it waits")
+    return started
 
 
 @pytest.mark.parametrize("has_tables", [False, True])
