@@ -103,9 +103,8 @@ def _parent() -> socket.socket:
     """The socket of the process from which servers are forked. It ends with this process."""
     ours, theirs = socket.socketpair()
     with theirs:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "tests.processes.command_server"], cwd=REPOSITORY, stdin=theirs
-        )
+        program = [sys.executable, "-m", "tests.processes.command_server"]
+        process = subprocess.Popen(program, cwd=REPOSITORY, stdin=theirs.fileno())
 
     def end() -> None:
         ours.close()
