@@ -1,11 +1,14 @@
-"""Which tests are slow, how many run at once, and which files start first: the longest, or a worker
-ends with them."""
+"""Which tests are slow, how many run at once, which files one worker has, and which files start
+first: the longest, or a worker ends with them."""
 
 from __future__ import annotations
 
 import gc
 import os
+import re
 from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,12 +17,36 @@ from hypothesis import is_hypothesis_test
 DATABASE = {"db", "transactional_db", "_django_db_helper"}
 BY_LENGTH = ("processes", "browser", "slow")
 MAX_WORKERS = 4
+# Tests of the servers of a package, which is started once where one worker has all of its files.
+WITH_SERVER = re.compile(
+    r"^def test_\w+\([^)]*\b(?:live: Stage|doorway: Doorway|staffed: Installation)", re.MULTILINE
+)
 
 
 @pytest.hookimpl(optionalhook=True, tryfirst=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """One more than there are cores: tests of processes and browsers wait a fifth of their time."""
     return min((os.cpu_count() or 1) + 1, MAX_WORKERS)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Let one worker have all files of a package that share a server."""
+    if config.getoption("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]  # noqa: PLC0415
+
+    class Scheduling(LoadFileScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            return scope_of(config.rootpath / super()._split_scope(nodeid))
+
+    return Scheduling(config, log)
+
+
+@cache
+def scope_of(file: Path) -> str:
+    """Return the file itself, or the package whose server it shares with others."""
+    return str(file.parent if WITH_SERVER.search(file.read_text(encoding="utf-8")) else file)
 
 
 @pytest.hookimpl(wrapper=True)

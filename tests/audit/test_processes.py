@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import json
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.processes.command_server import REPOSITORY
 from tests.processes.database import Database
-from tests.processes.installation import Installation, prepared
+from tests.processes.installation import Begun, Installation, kill, prepared
 from tests.processes.waiting import wait_until
 
 pytestmark = pytest.mark.processes
@@ -41,20 +37,14 @@ def database(installation: Installation) -> Database:
     return Database(installation.data_dir)
 
 
-def start(installation: Installation, *arguments: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "tests.audit.recorder", *arguments],
-        cwd=REPOSITORY,
-        env=installation.environment,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+def start(installation: Installation, *arguments: str) -> Begun:
+    return installation.begin("-m", "tests.audit.recorder", *arguments)
 
 
-def done(process: subprocess.Popen[str]) -> int:
-    printed, _ = process.communicate(timeout=120)
-    assert process.returncode == 0
-    return int(printed)
+def done(process: Begun) -> int:
+    ended = process.end()
+    assert ended.returncode == 0, ended.stderr
+    return int(ended.stdout)
 
 
 def verified(installation: Installation) -> dict[str, object]:
@@ -96,16 +86,14 @@ def test_a_sealer_killed_between_file_and_commit_leaves_a_log_that_verifies(
     verified(installation)
     before = len(log_lines(installation))
     done(start(installation, "record", "5", "killed"))
-    holder = start_holder(installation)
-    try:
+    with database.connect() as holder:
+        # The lock at which the sealer's transaction waits.
+        holder.execute("SELECT pg_advisory_lock(77)")
         database.rows(HOLD)
         sealer = start(installation, "seal", str(tmp_path / "never"))
         wait_until(lambda: len(log_lines(installation)) == before + 5, "the lines are written")
-        sealer.send_signal(signal.SIGKILL)
-        sealer.communicate()
+        kill([sealer.process])
         assert waiting(database) == 5, "not committed"
-    finally:
-        holder.communicate("\n")
     wait_until(lambda: not stuck(database), "PostgreSQL has noticed")
     database.rows(LET_GO)
     written = log_lines(installation)
@@ -114,27 +102,6 @@ def test_a_sealer_killed_between_file_and_commit_leaves_a_log_that_verifies(
     report = verified(installation)
     assert report["events"] == before + 5 + later
     assert log_lines(installation)[: before + 5] == written
-
-
-def start_holder(installation: Installation) -> subprocess.Popen[str]:
-    """Holds the lock at which the sealer's transaction waits."""
-    script = (
-        "from django.db import connection\n"
-        "connection.cursor().execute('SELECT pg_advisory_lock(77)')\n"
-        "print('held', flush=True)\n"
-        "input()\n"
-    )
-    holder = subprocess.Popen(
-        [sys.executable, "manage.py", "shell", "-v", "0", "-c", script],
-        cwd=REPOSITORY,
-        env=installation.environment,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert holder.stdout is not None
-    assert holder.stdout.readline() == "held\n"
-    return holder
 
 
 def waiting(database: Database) -> int:

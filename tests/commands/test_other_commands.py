@@ -93,14 +93,6 @@ def test_the_given_admin_password_counts(settings: Any) -> None:
 
 
 @pytest.mark.processes
-def test_a_wrong_setting_stops_a_command_and_is_named() -> None:
-    ended = program("migrate", RECALL_TOP_K="many")
-    assert ended.returncode == 1
-    assert "RECALL_TOP_K" in ended.stderr
-    assert "Traceback" not in ended.stderr
-
-
-@pytest.mark.processes
 def test_a_database_out_of_reach_is_told_without_a_traceback() -> None:
     ended = program("migrate", DATABASE_URL="postgresql://user:x@127.0.0.1:1/none")
     assert ended.returncode == 1

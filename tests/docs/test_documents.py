@@ -147,5 +147,6 @@ def test_the_wrong_value_of_the_docs_is_refused_in_those_words() -> None:
         text=True,
     )
     assert refused.returncode == 1
+    assert "Traceback" not in refused.stderr
     line = next(line for line in refused.stderr.splitlines() if "E001" in line)
     assert line.strip() in read("docs/configuration.md")

@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
-
-import psutil
 
 from memoryproject.foundation.embedded_postgres import EmbeddedPostgres
 from tests.embedding.reader import ADDED_LATER, OLD
 from tests.loopback.openai_behaviours import slow
 from tests.loopback.openai_server import OpenAIServer
-from tests.processes.command_server import REPOSITORY
 from tests.processes.database import Database
 from tests.processes.installation import Installation, family, kill
 from tests.processes.waiting import wait_until
@@ -85,16 +79,6 @@ class Switching:
         self._postgres.release()
         self.installation.stop()
 
-    def start(self, *arguments: str) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            [sys.executable, *arguments],
-            cwd=REPOSITORY,
-            env=self.installation.environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-
     def vectors(self, model: str) -> int:
         (row,) = self.database.rows(
             "SELECT count(*) AS n FROM memories_app_memoryembedding WHERE model = %s", model
@@ -124,10 +108,9 @@ class Switching:
     def kill_in_the_middle(self) -> None:
         """A run that is killed once it has made some vectors, and has more to make."""
         self.server.script_embeddings(*[slow(0.5)] * 10)
-        run = self.start("manage.py", "memories_reembed", "--model", self.new)
+        run = self.installation.begin("manage.py", "memories_reembed", "--model", self.new)
         wait_until(lambda: self.vectors(self.new_id), "the first vectors", seconds=600)
-        kill(family(psutil.Process(run.pid)))
-        run.communicate()
+        kill(family(run.process))
         assert 0 < self.vectors(self.new_id) < self.count
         assert self.active() == OLD
 
@@ -137,33 +120,25 @@ class Switching:
         there after it: answers by model, and "added"."""
         part = min(self.count // readers, 200)
         started = [
-            self.start(
+            self.installation.begin(
                 *("-m", "tests.embedding.reader", str(self.folder)),
                 *(str(number * part), str((number + 1) * part), self.new),
             )
             for number in range(readers)
         ]
-        adder = self.start(
-            "manage.py",
-            "shell",
-            "-v",
-            "0",
-            "-c",
-            ADD.format(folder=str(self.folder), added_later=ADDED_LATER),
-        )
+        adding = ADD.format(folder=str(self.folder), added_later=ADDED_LATER)
+        adder = self.installation.begin("manage.py", "shell", "-v", "0", "-c", adding)
         seen: Counter[str] = Counter()
         try:
             yield seen
         finally:
             (self.folder / "stop").touch()
-            ended: list[Any] = [
-                (*each.communicate(timeout=300), each.returncode) for each in (*started, adder)
-            ]
-        assert [code for *_, code in ended] == [0] * len(ended), [error for _, error, _ in ended]
-        *answers, (added, *_) = ended
-        for printed, *_ in answers:
-            seen.update(json.loads(printed))
-        seen["added"] = int(added)
+            ended = [each.end(300) for each in (*started, adder)]
+        assert [each.returncode for each in ended] == [0] * len(ended), ended
+        *answers, added = ended
+        for each in answers:
+            seen.update(json.loads(each.stdout))
+        seen["added"] = int(added.stdout)
 
 
 def switch_under_load(switching: Switching) -> Counter[str]:

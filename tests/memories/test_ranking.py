@@ -85,9 +85,9 @@ def test_small_talk_recalls_nothing() -> None:
 
 def test_a_rare_word_is_not_crowded_out_by_frequent_ones() -> None:
     # In Hebrew words decide alone; each of the frequent ones is in more texts than are scored.
-    frequent = ["החשבונית", "ההזמנה", "החוזה", "המשלוח", "התשלום"]
+    frequent = ["החשבונית", "ההזמנה", "החוזה"]
     rare = "גלבוע מערכות עוברים לחיפה"
-    memories_store([rare, *(f"{word} של לקוח {n}" for word in frequent for n in range(400))])
+    memories_store([rare, *(f"{word} של לקוח {n}" for word in frequent for n in range(310))])
 
     hits = ask(f"מה עם {', '.join(frequent)} של גלבוע?", min_similarity=0.0).hits
 

@@ -80,13 +80,12 @@ def test_options_may_stand_before_it(tmp_path: Path, capfd: pytest.CaptureFixtur
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
-def test_a_document_is_printed_as_stored_on_any_terminal(tmp_path: Path, encoding: str) -> None:
+def test_a_document_is_printed_as_stored_on_any_terminal(tmp_path: Path) -> None:
     save(tmp_path, "decisions", "שלום", '{"rationale": "שלום 🙂 é"}')
     ran = subprocess.run(
         command(tmp_path, "load", "--category", "decisions", "--identifier", "שלום"),
         cwd=PROJECT,
-        env={**os.environ, "PYTHONIOENCODING": encoding},
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
         capture_output=True,
         check=False,
     )

@@ -1,20 +1,27 @@
 """Commands of manage.py, web servers and workers, each in a process forked from one that has
-imported everything: a new process needs a second or two of a processor for that.
+imported everything: a new process needs more than two seconds of a processor for that.
 
-Run as ``python -m tests.processes.command_server``; reads a line of JSON for each call. "run" is
-followed by a command's seconds, arguments, environment, and the files for what it prints on stdout
-and stderr; its exit code is printed. "start" is followed by the arguments of a Python that goes on
-running, and the file for what it prints; its process id is printed.
+Run as ``python -m tests.processes.command_server``, it imports what needs no settings, once for
+all tests of a process. Then it forks a server for each environment that comes over the socket that
+is its stdin, with a socket of the server's own.
+
+A server imports the rest, and reads a line of JSON for each call. "run" is followed by a command's
+seconds, arguments, environment, and the files for what it prints on stdout and stderr; its exit
+code is printed. "start" is followed by the arguments of a Python that goes on running, and the
+files for what it prints; its process id is printed. "code" is followed by the id of one that has
+ended; its exit code is printed.
 """
 
 from __future__ import annotations
 
+import atexit
 import gc
 import json
 import multiprocessing
 import os
 import runpy
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -26,6 +33,14 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 FORK = multiprocessing.get_context("fork")
+# What is imported slowly, and reads neither settings nor the environment.
+NEED_NO_SETTINGS = (
+    *("django.db.models", "django.contrib.admin.filters", "psycopg", "numpy", "requests"),
+    *("openai", "httpx", "mcp", "wordllama", "markdown_it", "dateparser"),
+    *("memoryproject.foundation.redaction.redact", "cards_app.rules.names"),
+    *("memoryproject.foundation.retrieval.subqueries", "memories_app.facts.frames"),
+    *("sessions_app.conversations.phrases", "sessions_app.promises.promise_patterns"),
+)
 
 
 @dataclass(frozen=True)
@@ -41,14 +56,12 @@ class CommandServer:
     """The other end: runs commands with ``environment``. Ends with its starter at the latest."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.processes.command_server"],
-            cwd=REPOSITORY,
-            env=environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+        ours, theirs = socket.socketpair()
+        with theirs:
+            socket.send_fds(_parent(), [b" "], [theirs.fileno()])
+        self._socket = ours
+        self._lines = ours.makefile("rw", encoding="utf-8")
+        self._write(dict(environment))
 
     def run(
         self, arguments: Sequence[str], environment: Mapping[str, str], seconds: float
@@ -62,41 +75,95 @@ class CommandServer:
             code = self._ask("run", seconds, arguments, environment, str(out), str(error))
             return Ended(code, out.read_text(encoding="utf-8"), error.read_text(encoding="utf-8"))
 
-    def start(self, arguments: Sequence[str], console: Path) -> int:
+    def start(self, arguments: Sequence[str], out: Path, error: Path) -> int:
         """Start a Python with these arguments, such as "-m" and a module; returns its id."""
-        return self._ask("start", arguments, str(console))
+        return self._ask("start", arguments, str(out), str(error))
+
+    def code(self, process_id: int) -> int:
+        """Return the exit code of one that was started and has ended."""
+        return self._ask("code", process_id)
 
     def _ask(self, *asked: object) -> int:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        print(json.dumps(asked), file=self._process.stdin, flush=True)
-        return int(self._process.stdout.readline())
+        self._write(asked)
+        return int(self._lines.readline())
+
+    def _write(self, what: object) -> None:
+        print(json.dumps(what), file=self._lines, flush=True)
 
     def stop(self) -> None:
-        self._process.communicate()
+        """Return when it has ended, and all commands with it."""
+        self._socket.shutdown(socket.SHUT_WR)
+        self._lines.read()
+        self._lines.close()
+        self._socket.close()
+
+
+@cache
+def _parent() -> socket.socket:
+    """The socket of the process from which servers are forked. It ends with this process."""
+    ours, theirs = socket.socketpair()
+    with theirs:
+        program = [sys.executable, "-m", "tests.processes.command_server"]
+        process = subprocess.Popen(program, cwd=REPOSITORY, stdin=theirs.fileno())
+
+    def end() -> None:
+        ours.close()
+        process.wait()
+
+    atexit.register(end)
+    return ours
 
 
 class Started:
     """The processes that go on running: whoever waits until one has ended isn't their parent."""
 
     def __init__(self) -> None:
-        self._ids: set[int] = set()
+        self._codes: dict[int, int | None] = {}
 
     def add(self, process_id: int) -> None:
-        self._ids.add(process_id)
+        self._codes[process_id] = None
         self.bury()
 
+    def code(self, process_id: int) -> int | None:
+        self.bury()
+        return self._codes[process_id]
+
     def bury(self, *_: object) -> None:
-        for each in tuple(self._ids):
-            if os.waitpid(each, os.WNOHANG)[0]:
-                self._ids.discard(each)
+        for each, code in tuple(self._codes.items()):
+            if code is None and (ended := os.waitpid(each, os.WNOHANG))[0]:
+                self._codes[each] = os.waitstatus_to_exitcode(ended[1])
 
 
 def main() -> None:
-    """Serve until stdin ends."""
+    """Fork a server for each environment until stdin ends."""
     # Importing makes many objects and hardly any garbage: see manage.py. It is collected again in
     # the processes that are forked.
     gc.disable()
+    for name in NEED_NO_SETTINGS:
+        import_module(name)
+    gc.freeze()
+    servers = Started()
+    signal.signal(signal.SIGCHLD, servers.bury)
+    with socket.socket(fileno=os.dup(sys.stdin.fileno())) as asked:
+        while found := socket.recv_fds(asked, 1, 1)[1]:
+            child = os.fork()
+            if not child:
+                asked.close()
+                # Commands inherit neither.
+                for number in (sys.stdin.fileno(), sys.stdout.fileno()):
+                    os.dup2(found[0], number)
+                os.close(found[0])
+                return _serve()
+            os.close(found[0])
+            servers.add(child)
+    return None
+
+
+def _serve() -> None:
+    """Set Django up, and do what is asked until stdin ends."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    os.environ.clear()
+    os.environ.update(json.loads(sys.stdin.readline()))
     import django  # noqa: PLC0415 nothing that starts a server needs it
 
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memoryproject.settings")
@@ -112,6 +179,9 @@ def main() -> None:
         if what == "run":
             code = _to_its_end(*asked)
             print(code, flush=True)  # noqa: T201
+            continue
+        if what == "code":
+            print(started.code(*asked), flush=True)  # noqa: T201
             continue
         preload()
         child = os.fork()
@@ -154,12 +224,12 @@ def _run(arguments: list[str], environment: dict[str, str], out: str, error: str
     manage.main()
 
 
-def _become(arguments: list[str], console: str) -> None:
+def _become(arguments: list[str], *files: str) -> None:
     """Run as ``python arguments`` would."""
     gc.enable()
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    printed = os.open(console, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    for number, opened in enumerate((os.open(os.devnull, os.O_RDONLY), printed, printed)):
+    printed = [os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600) for file in files]
+    for number, opened in enumerate((os.open(os.devnull, os.O_RDONLY), *printed)):
         os.dup2(opened, number)
     if arguments[0] == "-m":
         sys.argv = arguments[1:]

@@ -13,6 +13,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,6 +49,21 @@ call_command("createcachetable")
 """
 
 
+@dataclass(frozen=True)
+class Begun:
+    """A Python that has been started, until it ends."""
+
+    process: psutil.Process
+    server: CommandServer
+    files: tuple[Path, Path]
+
+    def end(self, seconds: float = COMMAND_SECONDS) -> Ended:
+        """Wait for it."""
+        self.process.wait(seconds)
+        printed = [file.read_text(encoding="utf-8") for file in self.files]
+        return Ended(self.server.code(self.process.pid), *printed)
+
+
 class Installation:
     """``environment`` is on top of this process's own. Nothing runs until it is started."""
 
@@ -68,7 +84,9 @@ class Installation:
         # By their names: web, answer, qcluster, launcher; with a front door webhooks and caddy.
         self.programs: dict[str, psutil.Process] = {}
         self.front_door: FrontDoor | None = None
-        self._commands: CommandServer | None = None
+        # By what their environments have on top of ours.
+        self._servers: dict[frozenset[tuple[str, str]], CommandServer] = {}
+        self._begun = 0
 
     @property
     def url(self) -> str:
@@ -102,10 +120,18 @@ class Installation:
         """Start a command of manage.py, which prints where the servers do."""
         return self._start(sys.executable, "manage.py", *arguments)
 
-    def _command_server(self) -> CommandServer:
-        if self._commands is None:
-            self._commands = CommandServer(self.environment)
-        return self._commands
+    def begin(self, *arguments: str, **environment: str) -> Begun:
+        """Start a Python with these arguments, such as "manage.py" and a command."""
+        self._begun += 1
+        out, error = (self.folder / f"begun-{self._begun}.{name}" for name in ("out", "error"))
+        server = self._command_server(**environment)
+        return Begun(psutil.Process(server.start(arguments, out, error)), server, (out, error))
+
+    def _command_server(self, **environment: str) -> CommandServer:
+        key = frozenset(environment.items())
+        if key not in self._servers:
+            self._servers[key] = CommandServer({**self.environment, **environment})
+        return self._servers[key]
 
     def start(self) -> None:
         """Web server and workers, up when this returns."""
@@ -163,9 +189,10 @@ class Installation:
 
     def _start(self, *command: str, **environment: str) -> psutil.Process:
         """Start a program. Web servers and workers, which are started again and again, are forked
-        where they have the environment of the commands; `make run` starts them as they are."""
-        if not environment and ("manage.py" in command or "gunicorn" in command):
-            return psutil.Process(self._command_server().start(command[1:], self.console))
+        from one that has imported everything; `make run` starts them as they are."""
+        if command[0] == sys.executable and {"manage.py", "gunicorn"} & {*command}:
+            server = self._command_server(**environment)
+            return psutil.Process(server.start(command[1:], self.console, self.console))
         with self.console.open("ab") as output:
             return psutil.Popen(
                 command,
@@ -236,9 +263,8 @@ class Installation:
             kill(family(process))
             process.wait()
         # Last: it is the parent of those.
-        if self._commands is not None:
-            self._commands.stop()
-            self._commands = None
+        while self._servers:
+            self._servers.popitem()[1].stop()
 
     def stop(self) -> None:
         """End all that was started."""

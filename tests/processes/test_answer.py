@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import sys
 import time
 
 import httpx
@@ -102,12 +101,10 @@ def test_it_ends_with_0_and_gives_back_at_once(live: Stage) -> None:
     live.post.say(phone, "given back")
     for number in (signal.SIGTERM, signal.SIGINT):
         reached = hold.reached
-        answer = live.installation.start_other(
-            sys.executable, "manage.py", "answer", PYTHONUNBUFFERED="1"
-        )
+        answer = live.installation.begin("manage.py", "answer")
         wait_until(lambda: hold.reached > reached, "the model is asked")  # noqa: B023
-        answer.send_signal(number)
-        assert answer.wait(STOP_SECONDS) == 0
+        answer.process.send_signal(number)
+        assert answer.end(STOP_SECONDS).returncode == 0
         (turn,) = live.database.turns(f"{phone}@c.us")
         assert (turn["state"], turn["lease_token"], turn["attempts"]) == ("running", None, 0)
     hold.release()

@@ -8,6 +8,7 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from memoryproject.foundation.embedded_postgres import EmbeddedPostgres
@@ -161,31 +162,30 @@ def assert_in_use(upgraded: Installation) -> None:
     assert int(found[1]) > 321
 
 
-@pytest.mark.parametrize(
-    ("stop", "statement"),
-    [
-        # Within the transaction of memories_app.0002.
-        ("kill", "LOCK TABLE memories_app_memory IN ACCESS SHARE MODE"),
-        # Among the portions of sessions_app.0009.
-        ("terminate", "SELECT FROM sessions_app_message WHERE content <> '' FOR UPDATE"),
-    ],
-)
-def test_an_interrupted_upgrade_is_begun_again(
-    restored: Installation, stop: str, statement: str
-) -> None:
+# Where the migrations stop: among the portions of sessions_app.0009, and within the transaction of
+# memories_app.0002, which comes later.
+EARLY = "SELECT FROM sessions_app_message WHERE content <> '' FOR UPDATE"
+LATE = "LOCK TABLE memories_app_memory IN ACCESS SHARE MODE"
+
+
+def test_an_interrupted_upgrade_is_begun_again(restored: Installation) -> None:
+    """Told to stop in the middle, and killed further on."""
     database = Database(restored.data_dir)
     before = counts(database)
-    with database.connect() as held:
-        held.execute(statement)
-        first = restored.start_command("migrate")
-        wait_until(lambda: database.rows(WAITING), "the migration waits for the lock")
-        wait_until(lambda: "at work for 10 seconds" in restored.output(), "it says so")
-        getattr(first, stop)()
-        first.wait(60)
-        # The database still works on its statement: nobody begins beside it.
-        second = restored.start_command("migrate")
-        wait_until(lambda: "waiting for it" in restored.output(), "the second one waits")
-    second.wait(60)
+    with database.connect() as late:
+        late.execute(LATE)
+        with database.connect() as early:
+            early.execute(EARLY)
+            first = restored.start_command("migrate")
+            wait_until_it_says(restored, database, 1)
+            first.terminate()
+            first.wait(60)
+            second = begin_beside(restored, 1)
+        wait_until_it_says(restored, database, 2)
+        second.kill()
+        second.wait(60)
+        third = begin_beside(restored, 2)
+    third.wait(60)
     restored.manage("migrate", "--check")
     after = counts(database)
     assert {table: after.get(table) for table in before} == before
@@ -193,18 +193,41 @@ def test_an_interrupted_upgrade_is_begun_again(
     assert_in_use(restored)
 
 
-@pytest.mark.parametrize("has_tables", [False, True])
-def test_its_backup_is_restored_into_this_version(tmp_path: Path, has_tables: bool) -> None:
-    new = installation(tmp_path)
-    try:
-        if has_tables:
-            new.prepare()
-        restored = json.loads(new.manage("restore", "--json", str(STATES / "e3b8a57.zip")))
-        assert restored["rows"] > 16_000
-        # Later commands read the keys that were restored.
-        new.stop_processes()
-        new.manage("migrate", "--check")
-        assert_in_use(new)
-        new.manage("prepare")
-    finally:
-        new.stop()
+def wait_until_it_says(restored: Installation, database: Database, times: int) -> None:
+    wait_until(lambda: database.rows(WAITING), "the migration waits for the lock")
+    said = "at work for 10 seconds"
+    wait_until(lambda: restored.output().count(said) >= times, "it says so")
+
+
+def begin_beside(restored: Installation, times: int) -> psutil.Process:
+    """The database still works on the statement of the one before: nobody begins beside it."""
+    started = restored.start_command("migrate")
+    wait_until(lambda: restored.output().count("waiting for it") >= times, "it waits")
+    return started
+
+
+def test_its_backup_is_restored_into_this_version(tmp_path: Path) -> None:
+    """With tables or without, it holds the same."""
+    found = []
+    for has_tables in (True, False):
+        folder = tmp_path / f"tables-{has_tables}"
+        folder.mkdir()
+        new = installation(folder)
+        server = EmbeddedPostgres(new.data_dir)
+        try:
+            if has_tables:
+                new.prepare()
+            restored = json.loads(new.manage("restore", "--json", str(STATES / "e3b8a57.zip")))
+            assert restored["rows"] > 16_000
+            # Later commands read the keys that were restored.
+            new.stop_processes()
+            server.ensure_running()
+            new.manage("migrate", "--check")
+            found.append(counts(Database(new.data_dir)))
+            if not has_tables:
+                assert_in_use(new)
+                new.manage("prepare")
+        finally:
+            server.release()
+            new.stop()
+    assert found[0] == found[1]

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
-import psutil
 import psycopg
 import pytest
 
-from tests.processes.command_server import REPOSITORY
 from tests.processes.database import Database
 from tests.processes.installation import Installation, kill, prepared
 from tests.processes.waiting import wait_until
@@ -79,25 +74,6 @@ def database(installation: Installation, once: dict[str, list[str]]) -> Database
     return database
 
 
-class Importing:
-    """A process that imports."""
-
-    def __init__(self, installation: Installation, old: OldFolder) -> None:
-        self.process = psutil.Popen(
-            [sys.executable, "manage.py", "sessions_import", str(old.root)],
-            cwd=REPOSITORY,
-            env={**os.environ, **installation.environment},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-
-    def end(self) -> str:
-        out, errors = self.process.communicate(timeout=120)
-        assert self.process.returncode == 0, errors
-        return str(out)
-
-
 def state(database: Database) -> dict[str, list[str]]:
     """All that was imported, by value and without what each run makes anew."""
     return {name: sorted(map(str, database.rows(query))) for name, query in TABLES.items()}
@@ -117,10 +93,9 @@ def test_killed_anywhere_and_run_again_it_is_as_if_run_once(
 ) -> None:
     with database.connect() as holder:
         hold(holder, place)
-        importing = Importing(installation, old)
+        importing = installation.begin("manage.py", "sessions_import", str(old.root))
         wait_until(lambda: database.rows(WAITING), "the import waits for the lock")
         kill([importing.process])
-        importing.process.communicate()
         # Its connection gives up only once it has got the lock and finds nobody to tell.
         holder.rollback()
     wait_until(lambda: not database.rows(WAITING), "the killed one's connection is gone")
@@ -148,11 +123,13 @@ def test_two_imports_at_once_do_it_once(
 ) -> None:
     with database.connect() as holder:
         hold(holder, "inside a session")
-        both = [Importing(installation, old), Importing(installation, old)]
+        command = ("manage.py", "sessions_import", str(old.root))
+        both = [installation.begin(*command) for _ in range(2)]
         wait_until(lambda: len(database.rows(WAITING)) == 2, "both are at the same session")
         holder.rollback()
-    reports = [importing.end() for importing in both]
+    ended = [importing.end() for importing in both]
 
+    assert [each.returncode for each in ended] == [0, 0], ended
     assert state(database) == once
-    imported = [int(report.split("messages: ")[1].split(" ")[0]) for report in reports]
+    imported = [int(each.stdout.split("messages: ")[1].split(" ")[0]) for each in ended]
     assert sum(imported) == 120

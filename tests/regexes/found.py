@@ -45,10 +45,21 @@ class Found:
 @dataclass(frozen=True)
 class Uses:
     """What a module has to do with patterns: its calls of ``re``, each with its function and the
-    name that its value gets; and the names on which it calls a pattern's method."""
+    name that its value gets; the names on which it calls a pattern's method; the last parts of
+    what it imports."""
 
     calls: list[tuple[ast.Call, str, str]]
     named: set[tuple[str, str]]
+    imported: set[str]
+
+    @property
+    def of_local_names(self) -> set[str]:
+        """The methods that are called on what isn't a constant of a module."""
+        return {
+            method
+            for owner, method in self.named
+            if owner != "re" and not owner.lstrip("_").isupper()
+        }
 
 
 @cache
@@ -73,10 +84,13 @@ def uses() -> dict[str, Uses]:
 
 def _uses(tree: ast.Module) -> Uses:
     names: dict[int, str] = {}
-    found = Uses([], set())
+    found = Uses([], set(), set())
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             names[id(node.value)] = node.targets[0].id
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            found.imported.update(each.name.rpartition(".")[2] for each in node.names)
+            found.imported.add((getattr(node, "module", "") or "").rpartition(".")[2])
         elif isinstance(node, ast.Attribute) and node.attr in METHODS:
             owner = node.value
             name = owner.id if isinstance(owner, ast.Name) else getattr(owner, "attr", "")
@@ -116,8 +130,20 @@ def all_found() -> list[Found]:
 def _kept() -> Iterator[Found]:
     for module in {each.where.partition(":")[0]: None for each in _written()}:
         for name, value in vars(importlib.import_module(module)).items():
+            methods = _handled(module, name)
             for pattern in _patterns_in(value, 3):
-                yield Found(f"{module}:{name}", pattern.pattern, pattern, frozenset(METHODS))
+                yield Found(f"{module}:{name}", pattern.pattern, pattern, methods)
+
+
+def _handled(module: str, name: str) -> frozenset[str]:
+    """Return what is called on what a table holds: by a local name, where the table is known."""
+    known = {name, module.rpartition(".")[2]}
+    methods = (
+        used.of_local_names
+        for where, used in uses().items()
+        if where == module or known & used.imported
+    )
+    return frozenset({"search"}.union(*methods))
 
 
 def _patterns_in(value: Any, depth: int) -> Iterator[re.Pattern[str]]:

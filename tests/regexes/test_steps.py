@@ -33,7 +33,7 @@ MOST = 400_000
 TRIED_AGAIN = 6
 MOST_GROWTH = 3
 # As many texts show of each expression that the matcher does what the standard library does.
-COMPARED = 60
+COMPARED = 20
 
 NAME = "a1 -" * 60
 LANGUAGES = Path(phrases.__file__).with_name("languages")

@@ -96,13 +96,16 @@ def before_load_schema(context: Any, raw_schema: dict[str, Any]) -> None:
 
 @schemathesis.hook
 def filter_case(context: Any, case: Any) -> bool:
-    """Of the values that are wrong in one way at one place, keep the first ones."""
+    """Of the values that are wrong in one way at one place, keep the first ones. A parameter of
+    the same name is the same place at every operation: it is read by the same code."""
     meta = case.meta
     is_positive = meta.generation.mode is GenerationMode.POSITIVE
     if ALIKE not in os.environ or is_positive or meta.phase.name is not TestPhase.COVERAGE:
         return True
     what = meta.phase.data
-    place = (case.operation.label, what.parameter, what.location)
+    where = str(what.location).lower()
+    named = what.parameter is not None and not where.endswith("body")
+    place = ("" if named else case.operation.label, what.parameter, where)
     wrong = (*place, what.scenario, what.description)
     alike[wrong] += 1
     return alike[wrong] <= int(os.environ[ALIKE])

@@ -196,7 +196,7 @@ def test_the_bytes_are_the_same_in_another_process_and_locale() -> None:
         "sys.stdout.buffer.write(''.join(card.to_yaml() for card in cards).encode())"
     )
     seen = set()
-    for seed, locale in (("1", "C"), ("2", "C.UTF-8"), ("3", "tr_TR.UTF-8"), ("4", "he_IL")):
+    for seed, locale in (("1", "C"), ("2", "tr_TR.UTF-8")):
         other = subprocess.run(
             [sys.executable, "-c", program],
             env={
