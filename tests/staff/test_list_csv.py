@@ -19,7 +19,7 @@ from memoryproject.foundation.audit.models import AuditEvent
 from sessions_app.models import Label
 from tests.staff.expected import LISTS
 from tests.staff.furnish import furnish
-from tests.staff.test_every_role import role_client
+from tests.staff.roles import role_client
 from tests.world import CLIENT, World
 
 pytestmark = pytest.mark.django_db
