@@ -256,8 +256,10 @@ def test_asking_a_model_takes_the_right_to_retry(client: Client, asked: None, mo
     user = User.objects.create_user("teacher", is_staff=True)
     client.force_login(user)
     rights = ("view_chat", "view_message", "view_turn", "change_memory")
-    user.user_permissions.set(Permission.objects.filter(codename__in=rights))
     address, values = f"{TRY}?memory={Memory.objects.get().pk}", {"content": "We open at 7"}
+    user.user_permissions.set(Permission.objects.filter(codename__in=rights[:-1]))
+    assert client.post(address, values).status_code == 403
+    user.user_permissions.set(Permission.objects.filter(codename__in=rights))
     assert not asks(client.post(address, values).content.decode())
     ask = {**values, "ask": "00000000-0000-4000-8000-000000000000"}
     assert client.post(address, ask).status_code == 403

@@ -59,7 +59,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "sessions_app_turn_failures_act": (TURN, REVIEW),
     "sessions_app_turn_rate": (TURN, REVIEW),
     "sessions_app_turn_resolve": (TURN, REVIEW),
-    "sessions_app_turn_change_trial": (CHAT, MESSAGE, TURN, CHANGE),
+    "sessions_app_turn_change_trial": (CHAT, MESSAGE, TURN, ADD),
     "sessions_app_turn_teach": (TURN, ADD),
     "sessions_app_turn_correct": (TURN, CHANGE),
     "sessions_app_turn_unknown": (TURN, MESSAGE),
