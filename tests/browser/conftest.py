@@ -82,7 +82,8 @@ def visit(context: BrowserContext, live_server: LiveServer) -> Iterator[Visit]:
 def staff(visit: Visit, transactional_db: None) -> Page:
     """An admin's page, logged in, before it went anywhere. How a login goes is tested once, in
     test_login.py."""
-    user = get_user_model()._default_manager.create_superuser(username=USERNAME, password=PASSWORD)
+    users = get_user_model()._default_manager
+    user = users.create_superuser(username=USERNAME, password=PASSWORD, email="staff@example.com")
     client = Client()
     client.force_login(user)
     name = settings.SESSION_COOKIE_NAME

@@ -18,7 +18,7 @@ from playwright.sync_api import Error, Page
 from tests.browser.visit import MEASURED, ROW, Visit, is_long, serious
 from tests.staff.expected import LISTS
 from tests.staff.furnish import rows
-from tests.staff.test_every_role import tries
+from tests.staff.roles import tries
 
 PHONE, HEIGHT = 390, 844
 # What a page is like at a width, all at once: each question is a way to the browser and back.

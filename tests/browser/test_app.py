@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from django.contrib.auth.models import User
 from playwright.sync_api import Page, expect
 
 from memoryproject.staff_site.models import PushDevice
-from tests.browser.visit import Visit, is_scrolled_sideways, serious
+from tests.browser.visit import Visit, serious
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -59,15 +58,3 @@ def test_a_browser_shows_pushes_only_of_who_turned_them_on(
         expect(staff.get_by_role("link", name="Log in again")).to_be_visible()
     staff.wait_for_function("sessionStorage.getItem('ended') === 'yes'")
     assert staff.evaluate("localStorage.getItem('staffPushes')") is None
-
-
-@pytest.mark.parametrize("language", ["en", "he"])
-def test_the_page_of_notifications_fits_a_phone(staff: Page, language: str) -> None:
-    User.objects.update(email="staff@example.com")
-    staff.set_viewport_size({"width": 390, "height": 800})
-    staff.goto(PAGE)
-    if language == "he":
-        staff.get_by_role("button", name="עברית").click()
-        expect(staff.locator("html")).to_have_attribute("dir", "rtl")
-    assert not is_scrolled_sideways(staff)
-    assert serious(staff) == []

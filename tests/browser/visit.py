@@ -140,15 +140,15 @@ AXE = """
 """
 
 
-def serious(page: Page, known: set[str] | None = None) -> list[str]:
+def serious(page: Page, known: set[str] | None = None, *, whole: bool = False) -> list[str]:
     """What axe-core finds that keeps people from using the page, and where. Contrasts are looked
     at once for each kind of element. ``known``: the kinds that were seen on other pages, to which
-    those of this one are added; a page without a new one isn't looked at."""
+    those of this one are added; a page without a new one isn't looked at, unless ``whole``."""
     kinds: dict[str, int] = page.evaluate(KINDS)
     new = kinds.keys() - (known or set())
     if known is not None:
         known |= new
-    if not new:
+    if not new and not whole:
         return []
     # Half a megabyte.
     if not page.evaluate("'axe' in window"):
@@ -160,6 +160,10 @@ def serious(page: Page, known: set[str] | None = None) -> list[str]:
         if each["impact"] in ("moderate", "serious", "critical")
         for node in each["nodes"][:3]
     ]
+
+
+# By scheme: the kinds of elements whose contrast an earlier test has looked at.
+KNOWN: dict[str, set[str]] = {scheme: set() for _, scheme in SCREENS}
 
 
 def looked_at(page: Page) -> list[str]:
@@ -175,7 +179,7 @@ def looked_at(page: Page) -> list[str]:
         page.evaluate(
             "dark => document.documentElement.classList.toggle('dark', dark)", scheme == "dark"
         )
-        wrong += [f"{scheme}: {each}" for each in serious(page)]
+        wrong += [f"{scheme}: {each}" for each in serious(page, KNOWN[scheme], whole=True)]
         if is_scrolled_sideways(page):
             wrong.append(f"{scheme}: scrolled sideways")
     return wrong

@@ -82,7 +82,7 @@ def test_it_stands_beside_the_replayed_conversations() -> None:
     for address in recorded:
         chat = Chat.objects.create(whatsapp_chat=address, provider="cloud")
         ChatAddress.objects.create(chat=chat, provider="cloud", address=address)
-    call_command("demo_data", "--days=2")
+    call_command("demo_data", "--days=1")
     assert Chat.objects.filter(whatsapp_chat=EMMA.whatsapp_chat).exists()
     with pytest.raises(CommandError, match="holds chats"):
         call_command("demo_data")

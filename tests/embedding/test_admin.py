@@ -53,12 +53,3 @@ def test_a_senseless_calibration_is_told(admin_client: Client, midpoint: str, sl
 
     assert "Ensure this value is" in page
     assert EmbeddingModel.objects.get().calibration_midpoint != float(midpoint)
-
-
-def test_nobody_makes_or_deletes_one(admin_client: Client) -> None:
-    embedder()
-    key = EmbeddingModel.objects.get().pk
-
-    assert admin_client.get(reverse("admin:memories_app_embeddingmodel_add")).status_code == 403
-    delete = reverse("admin:memories_app_embeddingmodel_delete", args=[key])
-    assert admin_client.post(delete, {"post": "yes"}).status_code == 403

@@ -390,26 +390,6 @@ def a_member(client: Client, *rights: str) -> Client:
 READ = ("sessions_app.view_message", "memories_app.view_memory", "sessions_app.view_chat")
 
 
-def test_who_may_not_forget_is_refused_everywhere(world: World, client: Client) -> None:
-    world.remember(CLIENT, FACT)
-    memory, chat = Memory.objects.get(), world.chat(CLIENT)
-    run = ForgetRun.objects.create(asked_by="member", total=1)
-    ForgetItem.objects.create(run=run, number=1, kind="memory", object_id=memory.pk)
-    client = a_member(client, *READ, "memories_app.delete_memory", "sessions_app.delete_chat")
-    for end in ("change/", "progress/", "receipts/", "text/"):
-        assert client.get(f"{RUNS}{run.pk}/{end}").status_code == 403, end
-    for address in (SEARCH, RUNS, f"{RUNS}person/{chat.pk}/", f"{RUNS}person/{chat.pk}/export/"):
-        assert client.get(address).status_code == 403, address
-    for address in (f"{RUNS}{run.pk}/confirm/", f"{SEARCH}choose/", SEARCH):
-        assert client.post(address, {"typed": "FORGET"}).status_code == 403, address
-    assert client.post(f"{RUNS}person/{chat.pk}/").status_code == 403
-    post = {"action": "forget_selected", "_selected_action": str(memory.pk)}
-    client.post(reverse("admin:memories_app_memory_changelist"), post)
-    assert ForgetRun.objects.count() == 1
-    assert "forget_selected" not in text(client.get("/admin/memories_app/memory/"))
-    assert RUNS not in text(client.get("/admin/memories_app/memory/"))
-
-
 def test_who_may_forget_and_not_read_sees_numbers_alone(world: World, client: Client) -> None:
     world.remember(CLIENT, FACT)
     client = a_member(client, "sessions_app.forget")
@@ -419,15 +399,3 @@ def test_who_may_forget_and_not_read_sees_numbers_alone(world: World, client: Cl
     assert "not read conversations" in shown
     assert FACT not in shown
     assert client.get(SEARCH).status_code == 403
-
-
-def test_receipts_ask_their_own_right(client: Client) -> None:
-    receipt = ForgetReceipt.objects.create(
-        kind="chat", object_id=uuid4(), actor_kind="api", content_hash="", probe="absent"
-    )
-    client = a_member(client, *READ)
-    for page in (f"{receipt.receipt_id}/text/", f"{receipt.pk}/change/"):
-        assert client.get(f"{RECEIPTS}{page}").status_code == 403
-    client = a_member(client, "sessions_app.view_forgetreceipt")
-    assert client.get(f"{RECEIPTS}{receipt.receipt_id}/text/").status_code == 200
-    assert client.get(f"{RECEIPTS}{receipt.pk}/change/").status_code == 200

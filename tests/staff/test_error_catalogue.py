@@ -63,20 +63,19 @@ PLACES = {code: set(re.findall(r"%\((\w+)\)s", template)) for code, template in 
 
 
 @cache
-def _calls() -> list[tuple[str, ast.Call]]:
-    """The calls that make, raise or store a text; others, with their trees, aren't kept."""
-    return [
-        (f"{path.relative_to(ROOT)}:{node.lineno}", node)
-        for folder in ("memoryproject", "sessions_app", "memories_app")
-        for path in sorted((ROOT / folder).rglob("*.py"))
-        if "loopback" not in path.parts
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Call)
-        and (
-            _named(node) in ("ErrorText", *TEXT_OF)
-            or any(each.arg in COLUMNS for each in node.keywords)
-        )
-    ]
+def _read() -> tuple[list[tuple[str, ast.Call]], set[str]]:
+    """The calls that make, raise or store a text, and all texts; the trees aren't kept."""
+    calls, texts = [], set()
+    for folder in ("memoryproject", "sessions_app", "memories_app"):
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                    texts.add(node.value)
+                elif isinstance(node, ast.Call) and "loopback" not in path.parts:
+                    is_stored = any(each.arg in COLUMNS for each in node.keywords)
+                    if is_stored or _named(node) in ("ErrorText", *TEXT_OF):
+                        calls.append((f"{path.relative_to(ROOT)}:{node.lineno}", node))
+    return calls, texts
 
 
 def _named(call: ast.Call) -> str:
@@ -87,7 +86,7 @@ def _named(call: ast.Call) -> str:
 
 def texts_made() -> Iterator[tuple[str, str, set[str]]]:
     """Of each ErrorText whose code stands there: the place, the code, the parameters' names."""
-    for place, call in _calls():
+    for place, call in _read()[0]:
         code = call.args[0] if call.args else None
         if _named(call) == "ErrorText" and isinstance(code, ast.Constant):
             yield place, str(code.value), {str(each.arg) for each in call.keywords}
@@ -102,14 +101,7 @@ def test_every_text_is_made_with_a_code_and_the_parameters_of_the_catalogue() ->
 
 def test_every_code_is_used() -> None:
     """By itself, or where a code is put together or handed on."""
-    written = {
-        node.value
-        for folder in ("memoryproject", "sessions_app", "memories_app")
-        for path in (ROOT / folder).rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
-    }
-    unused = {code for code in CATALOGUE if code not in written}
+    unused = CATALOGUE.keys() - _read()[1]
     put_together = {code for code in unused if code.startswith(("kind_", "still_", "document_"))}
     assert unused - put_together == OF_OLDER_ROWS
 
@@ -137,7 +129,7 @@ def _is_sentence(text: ast.expr) -> bool:
 
 
 def test_no_error_is_raised_or_stored_without_a_code() -> None:
-    untranslated = {place.partition(":")[0] for place, call in _calls() if _without_code(call)}
+    untranslated = {place.partition(":")[0] for place, call in _read()[0] if _without_code(call)}
     assert untranslated == OWN_WORDS
 
 

@@ -1,78 +1,58 @@
 """Every role tries every address and every action of the admin, by GET and by direct POST, and no
 page offers it a link or a form that it may not use. What is expected is in tests/staff/expected.py,
-which says how to add to it."""
+which says how to add to it.
+
+Of every page that a superuser opens, with texts in it that would like to be more than text: nothing
+that stands in it is run, it loads files of this server alone, which aren't many bytes as the front
+door sends them, and it marks the entry of the menu that it belongs to.
+"""
 
 from __future__ import annotations
 
+import gzip
 import logging
 import re
-from collections import Counter
-from collections.abc import Iterator
-from copy import deepcopy
-from dataclasses import dataclass, field
-from html import unescape
+from collections.abc import Iterable, Iterator
+from functools import cache
+from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
-from urllib.parse import urljoin, urlsplit
 
 import pytest
 from django.contrib import admin
-from django.contrib.auth.models import User
-from django.db import transaction
+from django.contrib.auth.models import Permission, User
+from django.contrib.staticfiles import finders
 from django.test import Client, RequestFactory
-from django.urls import Resolver404, URLPattern, URLResolver, get_resolver, resolve, reverse
+from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
-from memoryproject.staff_site.site import FORM_PAGES
-from tests.database import statements
-from tests.staff.expected import BY_WHAT_IS_ASKED, HIDDEN, LISTS, OPEN, PAGES, Page
-from tests.staff.furnish import furnish, rows
-from tests.staff.people import person
+from memoryproject.staff_site.navigation import MENU, SETTINGS
+from tests.staff.expected import BY_WHAT_IS_ASKED, LISTS, OPEN, PAGES
+from tests.staff.furnish import furnish_hostile, rows
+from tests.staff.roles import (
+    CHAIN,
+    ROLES,
+    Opened,
+    Try,
+    Visitor,
+    is_known_by_get,
+    is_told_by_others,
+    made,
+    role_client,
+    tries,
+)
 from tests.world import new_world
 
 pytestmark = pytest.mark.django_db
 
-ROLES = {
-    "N": None,
-    "P": (),
-    "V": ("Viewer",),
-    "R": ("Reviewer",),
-    "M": ("Memory manager",),
-    "U": ("Auditor",),
-    "A": ("Administrator",),
-    "S": (),
-}
 # These are refused most, which costs little; the others open every page that there is.
 QUICK = "NPV"
 LETTERS = [
     letter if letter in QUICK else pytest.param(letter, marks=pytest.mark.slow) for letter in ROLES
 ]
 GENERIC = ("changelist", "add", "change", "delete", "history")
-# Of these pages of a list; a change asks for more by POST.
-SAME_RIGHT = ("_changelist", "_add", "_delete", "_history")
-# A list leads to each of its rows, and what is refused doesn't depend on the row: so many are
-# followed beside the one that every role tries.
-MAX_FOLLOWED = 1
-WRITES = re.compile(r'^\s*(INSERT INTO|UPDATE|DELETE FROM) "?(?!audit_|django_session)(\w+)', re.I)
-
-
-@dataclass(frozen=True)
-class Try:
-    """One request, and who may make it: letters, or None where the method isn't answered."""
-
-    method: str
-    name: str
-    address: str
-    may: str | None
-    data: Any = None
-
-
-def role_client(letter: str) -> tuple[Client, User | None]:
-    client = Client(raise_request_exception=False)
-    groups = ROLES[letter]
-    if groups is None:
-        return client, None
-    user = person(f"role {letter}", *groups, is_superuser=letter == "S")
-    client.force_login(user)
-    return client, user
+# Beside the chain.
+GROWING = (("P", "U"), ("U", "A"), ("S", "A"))
+Roles = dict[str, tuple[Client, User | None]]
 
 
 def of_admin() -> Iterator[tuple[str, str]]:
@@ -92,125 +72,6 @@ def of_admin() -> Iterator[tuple[str, str]]:
 def generic_names() -> set[str]:
     labels = [model._meta.label_lower.replace(".", "_") for model in admin.site._registry]
     return {f"{label}_{what}" for label in labels for what in GENERIC}
-
-
-def address_of(name: str, page: Page, keys: dict[str, Any]) -> str:
-    args = {key: keys.get(value, value) for key, value in page.args.items()}
-    return reverse(f"admin:{name}", kwargs=args)
-
-
-def tries(keys: dict[str, Any]) -> Iterator[Try]:
-    for label, expected in LISTS.items():
-        base = label.replace(".", "_")
-        one = [keys[label]]
-        views: list[tuple[str, list[Any], Any, Any]] = [
-            ("changelist", [], expected.view, expected.view)
-        ]
-        views += [("add", [], expected.add, expected.add)]
-        views += [("change", one, expected.view, expected.change)]
-        views += [("delete", one, expected.delete, expected.delete)]
-        views += [("history", one, expected.view, expected.view)]
-        for what, args, get, post in views:
-            name = f"{base}_{what}"
-            address = reverse(f"admin:{name}", args=args)
-            yield Try("GET", name, address, get)
-            yield Try("POST", name, address, post, {})
-    for name, page in PAGES.items():
-        address = address_of(name, page, keys)
-        yield Try("GET", name, address, page.get)
-        yield Try("POST", name, address, page.post, dict(page.data))
-
-
-def is_known_by_get(letter: str, one: Try) -> bool:
-    """Whether this is a POST to a page of a list by a role that GET let in, where one right is
-    asked for both, or the history of what the role has seen: the superuser alone gets these."""
-    is_same = one.name.endswith(SAME_RIGHT) and one.name not in PAGES
-    is_more = one.method == "POST" or one.name.endswith("_history")
-    return is_more and is_same and one.may is not None and letter in one.may
-
-
-def is_refused(answer: Any, name: str) -> bool:
-    if answer.status_code == 302 and answer.url.startswith("/admin/login/"):
-        return True
-    # Whoever isn't logged in can't log out: to the first page, which leads to the login.
-    if name == "logout" and answer.status_code == 302 and answer.url == "/admin/":
-        return True
-    return answer.status_code in (401, 403) or (name in HIDDEN and answer.status_code == 404)
-
-
-def made(client: Client, one: Try, **more: Any) -> tuple[Any, set[str]]:
-    """The answer, and the tables that were written to. Nothing of it lasts."""
-    cookies = deepcopy(client.cookies)
-    with transaction.atomic(), statements() as queries:
-        send = client.get if one.method == "GET" else client.post
-        answer = send(one.address, one.data or {}, **more)
-        transaction.set_rollback(True)
-    client.cookies = cookies
-    written = {found[2] for each in queries if (found := WRITES.match(each))}
-    return answer, written
-
-
-@dataclass
-class Visitor:
-    """Tries addresses in a role, and remembers what the pages that opened offer."""
-
-    letter: str
-    client: Client
-    pages: list[tuple[Try, set[str], set[str]]] = field(default_factory=list)
-    # Whether what is at an address is refused.
-    refused: dict[str, bool] = field(default_factory=dict)
-    followed: Counter[str] = field(default_factory=Counter)
-
-    def judged(self, one: Try) -> str:
-        """What is wrong; empty where all is as expected."""
-        answer, written = made(self.client, one)
-        refused = is_refused(answer, one.name)
-        where = f"{one.method} {one.name}: {answer.status_code}"
-        if answer.status_code >= 500:
-            return f"{where}, an error"
-        unanswered = 302 if one.method == "GET" and one.name in FORM_PAGES else 405
-        if one.may is None and answer.status_code != unanswered and not refused:
-            return f"{where}, though nobody may {one.method}"
-        may = one.may is not None and self.letter in one.may
-        if may and (refused or answer.status_code == 405):
-            return f"{where}, refused to who may"
-        if not may and one.may is not None and not refused:
-            return f"{where}, let through"
-        if (not may or refused) and written:
-            return f"{where}, wrote to {', '.join(sorted(written))}"
-        if one.method == "GET":
-            self._remember(one, answer)
-        return ""
-
-    def _remember(self, one: Try, answer: Any) -> None:
-        self.refused[urlsplit(one.address).path] = answer.status_code == 403
-        if answer.status_code == 200 and "text/html" in answer["Content-Type"]:
-            html = b"".join(answer).decode()
-            self.pages.append((one, links(html), posts(html)))
-
-    def offered_in_vain(self) -> Iterator[str]:
-        """The links and forms of the pages that are refused."""
-        for one, linked, posted in self.pages:
-            for link in linked:
-                address = urljoin(one.address, link)
-                if address.startswith("/admin/") and self._is_refused(address):
-                    yield f"{one.name} ({one.address}) links to {address}"
-            for action in posted:
-                address = urlsplit(urljoin(one.address, action)).path
-                if not may_post(address, self.letter):
-                    yield f"{one.name} ({one.address}) posts to {address}"
-
-    def _is_refused(self, address: str) -> bool:
-        path = urlsplit(address).path
-        if path not in self.refused:
-            name = resolve(path).url_name or path
-            # Known by the page of the row: see is_known_by_get.
-            name = "history" if name.endswith("_history") else name
-            self.followed[name] += 1
-            if self.followed[name] > MAX_FOLLOWED:
-                return False
-            self.refused[path] = self.client.get(address).status_code == 403
-        return self.refused[path]
 
 
 def test_every_address_is_in_the_table_and_no_other() -> None:
@@ -233,6 +94,16 @@ def test_every_list_and_action_is_in_the_table_and_no_other() -> None:
         assert actions == set(LISTS[label].actions), label
 
 
+def test_who_has_more_rights_may_do_more() -> None:
+    """By this and by the groups' rights, one role's try tells of others': see is_told_by_others."""
+    every = [may for page in PAGES.values() for may in (page.get, page.post) if may is not None]
+    for each in LISTS.values():
+        every += [each.view, each.add, each.change, each.delete, *each.actions.values()]
+    for may in every:
+        for less, more in (*zip(CHAIN, CHAIN[1:], strict=False), *GROWING):
+            assert less not in may or more in may, may
+
+
 @pytest.fixture(autouse=True)
 def no_log_of_refusals(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
     """Each would be written with its traceback, which takes longer than to refuse."""
@@ -241,22 +112,41 @@ def no_log_of_refusals(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def furnished(module_rows: None) -> None:
-    furnish(new_world())
+def roles(module_rows: None) -> Roles:
+    """Somebody of each role, in a world with a row of everything."""
+    furnish_hostile(new_world())
+    return {letter: role_client(letter) for letter in ROLES}
+
+
+def visit(roles: Roles, letter: str) -> tuple[Visitor, list[str]]:
+    """Who has tried all that has to be tried, and what was wrong."""
+    visitor = Visitor(letter, roles[letter][0])
+    tried = [
+        one
+        for one in tries(rows())
+        if not is_known_by_get(letter, one) and not is_told_by_others(letter, one)
+    ]
+    return visitor, [found for one in tried if (found := visitor.judged(one))]
+
+
+@pytest.fixture(scope="module")
+def superuser(roles: Roles) -> tuple[Visitor, list[str]]:
+    return visit(roles, "S")
 
 
 @pytest.mark.parametrize("letter", LETTERS)
-def test_a_role_tries_every_address_and_is_offered_no_other(furnished: None, letter: str) -> None:
-    visitor = Visitor(letter, role_client(letter)[0])
-    tried = [one for one in tries(rows()) if letter == "S" or not is_known_by_get(letter, one)]
-    wrong = [found for one in tried if (found := visitor.judged(one))]
-    wrong += sorted(set(visitor.offered_in_vain()))
+def test_a_role_tries_every_address_and_is_offered_no_other(
+    request: pytest.FixtureRequest, roles: Roles, letter: str
+) -> None:
+    is_super = letter == "S"
+    visitor, wrong = request.getfixturevalue("superuser") if is_super else visit(roles, letter)
+    wrong = [*wrong, *sorted(visitor.offered_in_vain())]
     assert not wrong, "\n" + "\n".join(wrong)
 
 
 @pytest.mark.parametrize("letter", ROLES)
-def test_a_role_tries_every_action(furnished: None, letter: str) -> None:
-    client, user = role_client(letter)
+def test_a_role_tries_every_action(roles: Roles, letter: str) -> None:
+    client, user = roles[letter]
     keys = rows()
     request = RequestFactory().get("/admin/")
     wrong = []
@@ -271,9 +161,9 @@ def test_a_role_tries_every_action(furnished: None, letter: str) -> None:
             is_left_out = name == "delete_selected" and name not in offered
             if (name in offered) != (letter in may) and not is_left_out:
                 wrong.append(f"{label}.{name}: {'' if name in offered else 'not '}offered")
-            if letter not in may:
-                data = {"action": name, "_selected_action": [keys[label]], "post": "yes"}
-                one = Try("POST", name, address, "", data)
+            data = {"action": name, "_selected_action": [keys[label]], "post": "yes"}
+            one = Try("POST", name, address, may, data)
+            if letter not in may and not is_told_by_others(letter, one):
                 answer, written = made(client, one)
                 if written or answer.status_code >= 500:
                     wrong.append(f"{label}.{name}: {answer.status_code}, wrote to {written}")
@@ -281,54 +171,149 @@ def test_a_role_tries_every_action(furnished: None, letter: str) -> None:
 
 
 @pytest.mark.parametrize("letter", "NP")
-def test_a_page_that_asks_by_itself_is_answered_without_a_page(letter: str) -> None:
-    client, _ = role_client(letter)
+def test_a_page_that_asks_by_itself_is_answered_without_a_page(roles: Roles, letter: str) -> None:
     for label in LISTS:
         address = reverse(f"admin:{label.replace('.', '_')}_changelist")
-        answer = client.get(address, headers={"X-Requested-With": "live"})
+        answer = roles[letter][0].get(address, headers={"X-Requested-With": "live"})
         assert answer.status_code == (401 if letter == "N" else 403)
 
 
-# What a page offers: where its links lead, and to which addresses its forms post.
+# What a superuser's pages hold.
 
 
-LINK = re.compile(r'<a\b[^>]*\bhref="([^"#]+)')
-FORM = re.compile(r"<form\b([^>]*)>(.*?)</form>", re.DOTALL)
-BUTTON = re.compile(r'<button\b(?![^>]*type="button")([^>]*)>|<input\b([^>]*type="submit"[^>]*)>')
+MAX_SCRIPT_BYTES = 100_000
+STATIC = "/static/"
+# Of the pages that aren't named after a list: the page of their entry. None has none.
+ENTRIES = {
+    "index": "index",
+    "costs": "index",
+    "global_search": None,
+    "moving": None,
+    "app_list": None,
+    "password_change": "password_change",
+    "password_change_done": "password_change",
+    "two_factor": "two_factor",
+    "broadcasts": "broadcasts",
+    "broadcast": "broadcasts",
+    "notifications": "notifications",
+    "contact": "contacts",
+    "contacts": "contacts",
+    "operations": "operations",
+    "setup": "operations",
+    **dict.fromkeys(
+        [f"django_q_{each}" for each in ("schedule", "success", "failure", "ormq")], "operations"
+    ),
+    "sessions_app_turn_unknown": "sessions_app_turn_unknown",
+    "sessions_app_turn_outcomes": "sessions_app_turn_outcomes",
+    "memories_app_memory_waiting": "memories_app_memory_waiting",
+    "memories_app_memory_promises": "memories_app_memory_promises",
+    "memories_app_memory_table": "memories_app_memory_table",
+}
+MARKED = re.compile(r'<a href="([^"]*)" aria-current="page"')
 
 
-def links(html: str) -> set[str]:
-    return {unescape(found) for found in LINK.findall(html)}
+class Finder(HTMLParser):
+    """Collects what would be run from within a page, and what is loaded from elsewhere."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.wrong: list[str] = []
+        self.scripts: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        if tag == "script":
+            self.scripts.append(given.get("src") or "")
+            if not self.scripts[-1].startswith((STATIC, "/admin/jsi18n/", "/api/docs/")):
+                self.wrong.append(f"a script of its own: {given}")
+        if given.get("rel") == "manifest":
+            # Of the app that the pages can be installed as.
+            return
+        if tag == "link" and not (given.get("href") or "").startswith(("/static/", "data:")):
+            self.wrong.append(f"loaded from elsewhere: {given}")
+        for name, value in attrs:
+            if name.startswith("on") or (value or "").strip().lower().startswith("javascript:"):
+                self.wrong.append(f"run from an attribute: {tag} {name}={value}")
 
 
-def posts(html: str) -> set[str]:
-    """The addresses to which buttons post; "" stands for the page's own."""
-    found = set()
-    for attributes, inside in FORM.findall(html):
-        if 'method="post"' not in attributes.lower():
-            continue
-        action = re.search(r'\saction="([^"]*)"', attributes)
-        for button in BUTTON.findall(inside):
-            own = re.search(r'\sformaction="([^"]*)"', "".join(button))
-            address = own or action
-            found.add(unescape(address[1]) if address else "")
+@pytest.fixture(scope="module")
+def loaded(superuser: tuple[Visitor, list[str]]) -> dict[str, Finder]:
+    """What is found in every page, by its address."""
+    found = {page.address: Finder() for page in superuser[0].pages}
+    for page in superuser[0].pages:
+        found[page.address].feed(page.html)
     return found
 
 
-def may_post(address: str, letter: str) -> bool:
-    """Whether a role may post there, as tests/staff/expected.py says."""
-    try:
-        name = resolve(address).url_name or ""
-    except Resolver404:
-        return True
-    if name in OPEN:
-        return True
-    if name in PAGES:
-        return letter in (PAGES[name].post or "")
-    base, _, what = name.rpartition("_")
-    lists = {label.replace(".", "_"): each for label, each in LISTS.items()}
-    if base not in lists:
-        return False
-    expected = lists[base]
-    may = {"changelist": expected.view, "add": expected.add, "delete": expected.delete}
-    return letter in may.get(what, expected.change)
+@pytest.mark.slow
+def test_no_page_has_a_script_of_its_own(loaded: dict[str, Finder]) -> None:
+    wrong = {address: page.wrong for address, page in loaded.items() if page.wrong}
+    assert wrong == {}
+    assert sum(bool(page.scripts) for page in loaded.values()) > 80
+
+
+@pytest.mark.slow
+def test_no_page_exceeds_its_script_budget(roles: Roles, loaded: dict[str, Finder]) -> None:
+    @cache
+    def bytes_of(address: str) -> int:
+        """The length of a static file as gzip; scripts that views make are not compressed."""
+        if not address.startswith(STATIC):
+            return len(roles["S"][0].get(address).content)
+        file = finders.find(address.split("?")[0].removeprefix(STATIC))
+        assert isinstance(file, str), address
+        return len(gzip.compress(Path(file).read_bytes(), 6))
+
+    sizes = {address: sum(map(bytes_of, page.scripts)) for address, page in loaded.items()}
+    assert sum(map(bool, sizes.values())) > 80
+    too_heavy = {each: size for each, size in sizes.items() if size > MAX_SCRIPT_BYTES}
+    assert too_heavy == {}
+
+
+def entry_of(name: str, *, operates: bool) -> str | None:
+    """Return the address of the page's entry: the longest name that the page's begins with.
+
+    Raw tables belong to Operations.
+    """
+    in_menu = {entry.name for _, entries in (*MENU, *SETTINGS) for entry in entries}
+    raw = "operations" if operates else ""
+    lists = {
+        label.replace(".", "_"): f"{label.replace('.', '_')}_changelist"
+        if label in in_menu
+        else raw
+        for label in LISTS
+    }
+    known = {**lists, **ENTRIES}
+    begin = max((each for each in known if f"{name}_".startswith(f"{each}_")), key=len)
+    entry = known[begin]
+    return reverse(f"admin:{entry}") if entry else None
+
+
+def wrongly_marked(opened: Iterable[Opened], least: int, *, operates: bool) -> list[str]:
+    """The pages that mark another entry than theirs, or several. Parts of pages have no menu."""
+    whole = [page for page in opened if 'id="nav-sidebar"' in page.html]
+    assert len(whole) > least
+    wrong = []
+    for page in whole:
+        marked = MARKED.findall(page.html.split("</nav>")[0])
+        expected = entry_of(page.name, operates=operates)
+        if marked != ([expected] if expected else []):
+            wrong.append(f"{page.name}: {marked} instead of {expected}")
+    return wrong
+
+
+@pytest.mark.slow
+def test_every_page_marks_its_entry(superuser: tuple[Visitor, list[str]]) -> None:
+    assert wrongly_marked(superuser[0].pages, 100, operates=True) == []
+
+
+@pytest.mark.slow
+def test_who_does_not_operate_finds_raw_tables_by_links(roles: Roles) -> None:
+    """Though able to read and change everything."""
+    user = User.objects.create_user("reader", password="a-sample-2026", is_staff=True)
+    user.user_permissions.set(Permission.objects.exclude(codename="operate_server"))
+    reader = Visitor("", Client())
+    reader.client.force_login(user)
+    for one in tries(rows()):
+        if one.method == "GET" and one.name.endswith("changelist"):
+            reader.look(one)
+    assert wrongly_marked(reader.pages, 20, operates=False) == []

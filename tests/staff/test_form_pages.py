@@ -15,7 +15,7 @@ from memoryproject.staff_site.site import FORM_PAGES
 from sessions_app.models import Turn
 from tests.staff.expected import PAGES
 from tests.staff.furnish import furnish, rows
-from tests.staff.test_every_role import address_of
+from tests.staff.roles import address_of
 from tests.world import World, new_world
 
 pytestmark = pytest.mark.django_db

@@ -14,7 +14,7 @@ from django.urls import reverse
 
 from tests.staff.expected import PAGES
 from tests.staff.furnish import furnish, rows
-from tests.staff.test_every_role import Try, address_of, made, role_client, tries
+from tests.staff.roles import Try, address_of, made, role_client, tries
 from tests.world import new_world
 
 pytestmark = pytest.mark.django_db
@@ -90,8 +90,10 @@ def test_a_key_that_is_none_breaks_no_action(admin_client: Client, key: str) -> 
         address = reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist")
         for action in actions:
             posted = {"action": action, "_selected_action": [key]}
-            answer = admin_client.post(address, posted, follow=True)
-            assert answer.status_code == 200, (address, action)
+            answer = admin_client.post(address, posted)
+            # The list itself, or the way back to it.
+            assert answer.status_code in (200, 302), (address, action)
+            assert answer.get("Location", address) == address, action
 
 
 # In the place of a row's key, which is a number or a UUID. The pages of a list look for their row

@@ -16,7 +16,7 @@ from sessions_app.models import ForgetRun
 from tests.dashboard.staff import staff_with
 from tests.staff.expected import PAGES
 from tests.staff.furnish import furnish, rows
-from tests.staff.test_every_role import Try, address_of, is_refused, made
+from tests.staff.roles import Try, address_of, is_refused, made
 from tests.world import new_world
 
 pytestmark = pytest.mark.django_db
@@ -59,6 +59,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "sessions_app_turn_failures_act": (TURN, REVIEW),
     "sessions_app_turn_rate": (TURN, REVIEW),
     "sessions_app_turn_resolve": (TURN, REVIEW),
+    "sessions_app_turn_change_trial": (CHAT, MESSAGE, TURN, ADD),
     "sessions_app_turn_teach": (TURN, ADD),
     "sessions_app_turn_correct": (TURN, CHANGE),
     "sessions_app_turn_unknown": (TURN, MESSAGE),
@@ -83,7 +84,12 @@ NEEDS: dict[str, tuple[str, ...]] = {
     **{
         f"sessions_app_forgetrun_{each}": (FORGET, MESSAGE, MEMORY) for each in ("search", "choose")
     },
-    "sessions_app_forgetrun_person": (FORGET,),
+    **dict.fromkeys(
+        (f"sessions_app_forgetrun_{each}" for each in ("person", "progress", "receipts", "text")),
+        (FORGET,),
+    ),
+    "sessions_app_forgetrun_confirm": (FORGET,),
+    "sessions_app_forgetreceipt_text": ("sessions_app.view_forgetreceipt",),
     "sessions_app_forgetrun_export": (MESSAGE, MEMORY, EXPORT),
     **{
         f"operations{each}": OPERATES
