@@ -10,10 +10,18 @@ from uuid import UUID
 from django.db import transaction
 from django.utils import timezone
 
-from memories_app import models
 from memories_app.facts.text_diff import Shape, shape_of
-from memories_app.store.duplicate_lookup import proposal_add
-from memories_app.store.memory_fields import scopes_lock
+from memories_app.models import (
+    ALONE,
+    Memory,
+    MemoryEmbedding,
+    MemoryStatus,
+    MergeProposal,
+    ProposalKind,
+    ProposalMemory,
+    ProposalState,
+)
+from memories_app.store import duplicate_lookup, memory_fields
 from memories_app.visibility import is_current
 
 # The minimum share of common words for a proposal.
@@ -43,15 +51,13 @@ def memories_propose_merges(
     Nothing is merged. Pinned memories and those with an open proposal are skipped, and
     dismissed proposals are not made again.
     """
-    current = models.Memory.objects.filter(
-        is_current(timezone.now()), status=models.MemoryStatus.ACTIVE, pinned=False
-    ).exclude(fact_key__startswith=models.ALONE)
+    current = Memory.objects.filter(
+        is_current(timezone.now()), status=MemoryStatus.ACTIVE, pinned=False
+    ).exclude(fact_key__startswith=ALONE)
     scopes = list(current.order_by("scope").values_list("scope", flat=True).distinct())
     made = 0
     for done, scope in enumerate(scopes, start=1):
-        in_proposals = models.ProposalMemory.objects.filter(
-            proposal__state=models.ProposalState.OPEN
-        )
+        in_proposals = ProposalMemory.objects.filter(proposal__state=ProposalState.OPEN)
         newest = current.filter(scope=scope).exclude(pk__in=in_proposals.values("memory"))
         rows = newest.order_by("-created_at").values_list("pk", "content")[:MAX_IN_SCOPE]
         compared = [Compared(pk, shape_of(content)) for pk, content in rows.iterator()]
@@ -90,7 +96,7 @@ def _confirmed_by_vectors(
     pairs: Sequence[tuple[UUID, UUID, float]], model_id: str
 ) -> Iterator[tuple[UUID, UUID, float]]:
     ids = {memory_id for one, other, _ in pairs for memory_id in (one, other)}
-    rows = models.MemoryEmbedding.objects.filter(model=model_id, memory__in=ids)
+    rows = MemoryEmbedding.objects.filter(model=model_id, memory__in=ids)
     vectors = dict(rows.values_list("memory", "vector"))
     for one, other, share in pairs:
         if one in vectors and other in vectors:
@@ -127,19 +133,19 @@ def _groups(pairs: Iterator[tuple[UUID, UUID, float]]) -> Iterator[tuple[list[UU
     yield from groups.values()
 
 
-def _propose(alike: tuple[list[UUID], float]) -> models.MergeProposal | None:
+def _propose(alike: tuple[list[UUID], float]) -> MergeProposal | None:
     """Propose to keep the memory with the most content."""
     ids, share = alike
     with transaction.atomic():
-        scopes_lock(models.Memory.objects.filter(pk__in=ids).values_list("scope", flat=True))
-        found = models.Memory.objects.filter(pk__in=ids, status=models.MemoryStatus.ACTIVE)
+        memory_fields.scopes_lock(Memory.objects.filter(pk__in=ids).values_list("scope", flat=True))
+        found = Memory.objects.filter(pk__in=ids, status=MemoryStatus.ACTIVE)
         memories = sorted(
             found, key=lambda memory: (-len(memory.content), -memory.told_count, memory.pk)
         )
         if len(memories) < 2:
             return None
-        return proposal_add(
-            kind=models.ProposalKind.MERGE,
+        return duplicate_lookup.proposal_add(
+            kind=ProposalKind.MERGE,
             memories=memories,
             content=memories[0].content,
             similarity=round(share, 4),

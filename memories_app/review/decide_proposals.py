@@ -70,10 +70,7 @@ def accept_locked(
     why = RevisionReason.SUPERSEDED if replaces else RevisionReason.MERGED
     for memory in others:
         change.memory_supersede(older=memory, newer=kept, actor=actor, reason=why)
-    if kept.content != text.content:
-        memory_fields.revisions_add([kept], reason=RevisionReason.MERGED, actor=actor)
-        change.refuse_duplicate(kept, scope=kept.scope, content=text.content)
-        memory_fields.content_set(kept, **vars(text))
+    _text_set(kept, text, actor)
     kept.pinned = any(memory.pinned for memory in memories)
     if not replaces:
         kept.told_count = sum(memory.told_count for memory in memories)
@@ -87,6 +84,13 @@ def accept_locked(
         "memory.merge", kept, actor, others=[str(other.pk) for other in others]
     )
     return kept
+
+
+def _text_set(kept: Memory, text: change.NewText, actor: Actor) -> None:
+    if kept.content != text.content:
+        memory_fields.revisions_add([kept], reason=RevisionReason.MERGED, actor=actor)
+        change.refuse_duplicate(kept, scope=kept.scope, content=text.content)
+        memory_fields.content_set(kept, **vars(text))
 
 
 def proposal_reverse(*, proposal_id: int, actor: Actor, reason: str = "", seen: str = "") -> Memory:
@@ -157,14 +161,7 @@ def proposal_undo(*, before: dict[str, Any], actor: Actor, embedder: Embedder) -
     """
     text = checked_text(before["content"], embedder)
     with transaction.atomic(), hooks_gathered():
-        rows = MergeProposal.objects.select_for_update(no_key=True)
-        _proposal(before["proposal"])
-        parts = ProposalMemory.objects.filter(proposal=before["proposal"]).order_by("number")
-        ids = list(parts.values_list("memory_id", flat=True))
-        memory_fields.scopes_lock(Memory.objects.filter(pk__in=ids).values_list("scope", flat=True))
-        proposal = rows.get(pk=before["proposal"])
-        found = Memory.objects.select_for_update(no_key=True).in_bulk(ids)
-        memories = [found[pk] for pk in ids if pk in found]
+        proposal, memories = _locked(before["proposal"])
         changed = any(
             each.updated_at > (proposal.decided_at or each.updated_at) for each in memories
         )
@@ -172,10 +169,7 @@ def proposal_undo(*, before: dict[str, Any], actor: Actor, embedder: Embedder) -
             raise _changed()
         kept = memories[0]
         if proposal.state == ProposalState.ACCEPTED:
-            if kept.content != text.content:
-                memory_fields.revisions_add([kept], reason=RevisionReason.MERGED, actor=actor)
-                change.refuse_duplicate(kept, scope=kept.scope, content=text.content)
-                memory_fields.content_set(kept, **vars(text))
+            _text_set(kept, text, actor)
             for name in MERGED:
                 setattr(kept, name, before[name])
             kept.last_told_at = datetime.fromisoformat(before["last_told_at"])
@@ -198,22 +192,22 @@ def _proposal(proposal_id: int) -> MergeProposal:
     return proposal
 
 
-def _open(proposal_id: int) -> tuple[MergeProposal, list[Memory]]:
+def _locked(proposal_id: int) -> tuple[MergeProposal, list[Memory]]:
     """Return the proposal and its memories, locked; the memory that stays comes first."""
     parts = ProposalMemory.objects.filter(proposal=proposal_id).order_by("number")
     ids = list(parts.values_list("memory_id", flat=True))
     memory_fields.scopes_lock(Memory.objects.filter(pk__in=ids).values_list("scope", flat=True))
     locked = MergeProposal.objects.select_for_update(no_key=True).filter(pk=proposal_id).first()
-    proposal = locked or _proposal(proposal_id)
+    found = Memory.objects.select_for_update(no_key=True).in_bulk(ids)
+    return locked or _proposal(proposal_id), [found[pk] for pk in ids if pk in found]
+
+
+def _open(proposal_id: int) -> tuple[MergeProposal, list[Memory]]:
+    """Return what ``_locked`` does, if the proposal can be decided."""
+    proposal, memories = _locked(proposal_id)
     _refuse_decided(proposal)
-    found = {
-        memory.pk: memory
-        for memory in Memory.objects.select_for_update(no_key=True).filter(
-            pk__in=ids, status=MemoryStatus.ACTIVE
-        )
-    }
-    memories = [found[pk] for pk in ids if pk in found]
-    if len(memories) < max(len(ids), 2) or len({memory.scope for memory in memories}) > 1:
+    active = all(memory.status == MemoryStatus.ACTIVE for memory in memories)
+    if not active or len(memories) < 2 or len({memory.scope for memory in memories}) > 1:
         raise MemoryStateError(
             _(
                 "A memory of this proposal isn't active any more, or is seen by others now. "

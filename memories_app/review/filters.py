@@ -1,7 +1,8 @@
 """The names of memory states on staff's pages, and the filters of the list of memories."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import date, datetime, time
+from functools import partial
 from typing import Any, ClassVar
 from uuid import UUID
 from zoneinfo import ZoneInfo
@@ -14,8 +15,16 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from memories_app import models
-from memories_app.visibility import is_current, memories_visible, tags_in_use, values_in_use
+from memories_app.models import (
+    EmbeddingModel,
+    EmbeddingState,
+    Memory,
+    MemoryEmbedding,
+    MemoryStatus,
+    ProposalMemory,
+    ProposalState,
+)
+from memories_app.visibility import is_current, memories_visible, tags_in_use
 from memoryproject.foundation.admin_kit import list_filters
 from memoryproject.foundation.tables import read_table
 from memoryproject.foundation.text.uuids import uuid_or_none
@@ -53,11 +62,11 @@ def _states(request: HttpRequest) -> list_filters.Choices:
     def choice(label: Any, condition: Q) -> tuple[Any, Q]:
         return label, Q() if as_of else condition
 
-    active = Q(status=models.MemoryStatus.ACTIVE)
+    active = Q(status=MemoryStatus.ACTIVE)
     return {
         "": choice(_("Recalled"), active & is_current(now)),
-        "proposed": choice(_("To review"), Q(status=models.MemoryStatus.PROPOSED)),
-        "superseded": choice(_("Superseded"), Q(status=models.MemoryStatus.SUPERSEDED)),
+        "proposed": choice(_("To review"), Q(status=MemoryStatus.PROPOSED)),
+        "superseded": choice(_("Superseded"), Q(status=MemoryStatus.SUPERSEDED)),
         "expired": choice(_("Expired"), active & Q(expires_at__lte=now)),
         "all": choice(_("All"), Q()),
     }
@@ -69,29 +78,23 @@ def _tags(request: HttpRequest) -> list_filters.Choices:
     return {tag: (tag, Q(tags__contains=[tag])) for tag in tags}
 
 
-def _without_vector(memories: QuerySet[models.Memory]) -> QuerySet[models.Memory]:
+def _without_vector(memories: QuerySet[Memory]) -> QuerySet[Memory]:
     """Narrow to those without a vector of the active model: only lexical search finds them."""
-    in_use = models.EmbeddingModel.objects.filter(state=models.EmbeddingState.ACTIVE).first()
+    in_use = EmbeddingModel.objects.filter(state=EmbeddingState.ACTIVE).first()
     name = in_use.model_id if in_use else ""
-    vectors = models.MemoryEmbedding.objects.filter(memory=OuterRef("pk"), model=name)
+    vectors = MemoryEmbedding.objects.filter(memory=OuterRef("pk"), model=name)
     # Query all memories, not only the shown ones: the database then compares two indexes and
     # doesn't read every memory.
-    missing = models.Memory.objects.filter(~Exists(vectors))
+    missing = Memory.objects.filter(~Exists(vectors))
     return memories.filter(pk__in=missing.values("pk"))
 
 
-def _undecided(memories: QuerySet[models.Memory]) -> QuerySet[models.Memory]:
-    in_proposals = models.ProposalMemory.objects.filter(proposal__state=models.ProposalState.OPEN)
+def _undecided(memories: QuerySet[Memory]) -> QuerySet[Memory]:
+    in_proposals = ProposalMemory.objects.filter(proposal__state=ProposalState.OPEN)
     return memories.filter(pk__in=in_proposals.values("memory"))
 
 
-def _in_use(name: str, title: Any, label: Callable[[str], str] = str) -> list_filters.Filter:
-    """Return a filter by the values that an indexed column has."""
-    return list_filters.value_filter(
-        name, title, lambda _request: [(v, label(v)) for v in values_in_use(name)]
-    )
-
-
+_in_use = partial(list_filters.used_value_filter, Memory)
 STATE_FILTER = list_filters.choice_filter("state", _("state"), _states)
 PENDING_FILTER = list_filters.choice_filter(
     "pending", _("to decide"), {"yes": (_("Duplicates and contradictions"), _undecided)}
@@ -124,9 +127,7 @@ class AsOfFilter(list_filters.TypedFilter):
     kind = "date"
     template = TYPED
 
-    def queryset(
-        self, request: HttpRequest, queryset: QuerySet[models.Memory]
-    ) -> QuerySet[models.Memory]:
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Memory]) -> QuerySet[Memory]:
         at = day_of(request)
         if at is None:
             return queryset
@@ -148,9 +149,7 @@ class ChatFilter(list_filters.TypedFilter):
         names: dict[UUID, str] = self.model_admin.chat_names({key}) if key else {}
         return names.get(key, value) if key else value
 
-    def queryset(
-        self, request: HttpRequest, queryset: QuerySet[models.Memory]
-    ) -> QuerySet[models.Memory]:
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Memory]) -> QuerySet[Memory]:
         name = self.typed.get("chat", "")
         if not name:
             return queryset

@@ -12,11 +12,10 @@ from django.contrib.postgres.forms import SimpleArrayField
 from django.utils.translation import gettext as _, gettext_lazy
 from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
-from memories_app import errors as memory_errors
+from memories_app import errors
 from memories_app.facts.validation import FACT_TIMES, NewMemory, visibility_problems
 from memories_app.models import Memory
-from memories_app.store.change import memory_patch
-from memories_app.store.remember import memory_remember
+from memories_app.store import change, remember
 from memoryproject.foundation.admin_kit.stamped_form import StampedForm, digest_of
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
@@ -77,20 +76,17 @@ class ServiceForm(forms.ModelForm):  # type: ignore[type-arg]
     def _try(self) -> None:
         try:
             self.apply()
-        except memory_errors.ChangedMeanwhileError as error:
+        except errors.ChangedMeanwhileError as error:
             self.changed_meanwhile(error.fields)
-        except memory_errors.MemoryValidationError as error:
+        except errors.MemoryValidationError as error:
             for problem in error.problems:
                 known = problem.field if problem.field in self.fields else None
-                words = {
-                    "field": memory_errors.field_words(problem.field),
-                    "detail": problem.detail,
-                }
+                words = {"field": errors.field_words(problem.field), "detail": problem.detail}
                 self.add_error(known, _("%(field)s %(detail)s.") % words)
-        except memory_errors.MemoryOperationError as error:
+        except errors.MemoryOperationError as error:
             self.add_error(None, str(error))
         except EmbedderError as error:
-            self.add_error(None, memory_errors.no_vector_words(error))
+            self.add_error(None, errors.no_vector_words(error))
 
     def apply(self) -> None:
         """Carry out what the form requests."""
@@ -132,7 +128,7 @@ class ChangeForm(StampedForm, ServiceForm):
         if not self._wanted:
             self.instance = Memory.objects.get(pk=self.instance.pk)
             return
-        self.instance = memory_patch(
+        self.instance = change.memory_patch(
             memory_id=self.instance.pk,
             changes=self._wanted,
             actor=self.actor,
@@ -148,7 +144,7 @@ class ChangeForm(StampedForm, ServiceForm):
             if digest_of(getattr(memory, name)) not in (self._seen[name], digest_of(value))
         ]
         if theirs:
-            raise memory_errors.ChangedMeanwhileError(theirs)
+            raise errors.ChangedMeanwhileError(theirs)
 
     def changed_meanwhile(self, names: list[str]) -> None:
         self.ask_again(self._now(), theirs=names, touched=self._wanted)
@@ -184,7 +180,7 @@ class AddForm(ServiceForm):
 
     def apply(self) -> None:
         given, chat_id = self.cleaned_data, self.cleaned_data["chat_id"]
-        remembered = memory_remember(
+        remembered = remember.memory_remember(
             NewMemory(
                 content=given["content"],
                 visibility=given["visibility"],

@@ -17,7 +17,6 @@ from memories_app.review import decisions, filters, forms, memory_history, memor
 from memories_app.review.filters import STATUSES, VISIBILITIES, mark, source_label, type_label
 from memoryproject.foundation.admin_kit.display import column, shown_json, shown_link, shown_short
 from memoryproject.foundation.admin_kit.list_filters import period_filter
-from memoryproject.foundation.admin_kit.staff_admin import sections
 from memoryproject.foundation.admin_kit.staff_pages import OwnPage
 from memoryproject.foundation.audit.audit_events import staff_actor
 
@@ -68,14 +67,26 @@ class MemoryPages(decisions.MemoryDecisions):
     list_per_page = 25
     editable: ClassVar = forms.ChangeForm.Meta.fields
     add_fieldsets: ClassVar[Any] = ((None, {"fields": (*editable, "whatsapp_chat")}),)
-    fieldsets: ClassVar[Any] = sections(
-        (None, " ".join(["shown_status", *editable])),
-        (gettext_lazy("Stored by key"), "namespace key shown_value"),
-        (gettext_lazy("Where it comes from"), "shown_chat shown_origin confidence shown_metadata"),
+    fieldsets: ClassVar[Any] = (
+        (None, {"fields": ("shown_status", *editable)}),
+        (gettext_lazy("Stored by key"), {"fields": ("namespace", "key", "shown_value")}),
+        (
+            gettext_lazy("Where it comes from"),
+            {"fields": ("shown_chat", "shown_origin", "confidence", "shown_metadata")},
+        ),
         (
             gettext_lazy("Record"),
-            "memory_id content_hash told_count last_told_at created_at updated_at",
-            {"classes": ("collapse",)},
+            {
+                "classes": ("collapse",),
+                "fields": (
+                    "memory_id",
+                    "content_hash",
+                    "told_count",
+                    "last_told_at",
+                    "created_at",
+                    "updated_at",
+                ),
+            },
         ),
     )
     change_form_template = "admin/memories_app/memory/change_form.html"

@@ -15,26 +15,20 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _, gettext_lazy, ngettext_lazy
 
-from memories_app import models
 from memories_app.errors import MemoryOperationError
 from memories_app.facts.text_diff import word_diff
-from memories_app.review.decide_proposals import (
-    contents_stamp,
-    proposal_accept,
-    proposal_before,
-    proposal_dismiss,
-    proposal_reverse,
-    proposal_undo,
+from memories_app.models import (
+    DecisionReason,
+    Memory,
+    MergeProposal,
+    ProposalKind,
+    ProposalMemory,
+    ProposalState,
 )
-from memories_app.review.decisions import reason_in, seen_in
-from memories_app.review.filters import PROPOSAL_KINDS, PROPOSAL_STATES, VISIBILITIES, mark
-from memories_app.review.memory_history import memory_address
+from memories_app.review import decide_proposals, decisions, filters, memory_history
 from memories_app.review.memory_rows import DECIDE, bulk_action, decides
-from memoryproject.foundation.admin_kit.display import shown_short
-from memoryproject.foundation.admin_kit.list_filters import choice_filter
-from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin
+from memoryproject.foundation.admin_kit import display, list_filters, staff_admin, undo
 from memoryproject.foundation.admin_kit.staff_pages import OwnPage, page_back, staff_page
-from memoryproject.foundation.admin_kit.undo import reverses, undo_offer
 from memoryproject.foundation.audit.audit_events import staff_actor
 from memoryproject.foundation.errors.stored_errors import error_text, translate_error
 from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
@@ -47,21 +41,21 @@ DISMISSED = ngettext_lazy(
 )
 
 
-STATE_FILTER = choice_filter(
+STATE_FILTER = list_filters.choice_filter(
     "state",
     gettext_lazy("state"),
     {
-        "": (gettext_lazy("To decide"), Q(state=models.ProposalState.OPEN)),
+        "": (gettext_lazy("To decide"), Q(state=ProposalState.OPEN)),
         **{
-            str(state): (PROPOSAL_STATES[str(state)], Q(state=state))
-            for state in (models.ProposalState.ACCEPTED, models.ProposalState.DISMISSED)
+            str(state): (filters.PROPOSAL_STATES[str(state)], Q(state=state))
+            for state in (ProposalState.ACCEPTED, ProposalState.DISMISSED)
         },
         "all": (gettext_lazy("All"), Q()),
     },
 )
 
 
-class ProposalPages(ReadOnlyAdmin):
+class ProposalPages(staff_admin.ReadOnlyAdmin):
     """The list of merge proposals, and the page on which staff decide one.
 
     A subclass, which is registered, gives it the embedder.
@@ -94,7 +88,7 @@ class ProposalPages(ReadOnlyAdmin):
     accept = bulk_action(
         gettext_lazy("Accept"),
         "decide",
-        lambda page, pk, actor: proposal_accept(
+        lambda page, pk, actor: decide_proposals.proposal_accept(
             proposal_id=pk, actor=actor, embedder=page.embedder()
         ),
         ACCEPTED,
@@ -102,7 +96,7 @@ class ProposalPages(ReadOnlyAdmin):
     dismiss = bulk_action(
         gettext_lazy("Dismiss"),
         "decide",
-        lambda _page, pk, actor: proposal_dismiss(proposal_id=pk, actor=actor),
+        lambda _page, pk, actor: decide_proposals.proposal_dismiss(proposal_id=pk, actor=actor),
         DISMISSED,
     )
 
@@ -113,7 +107,7 @@ class ProposalPages(ReadOnlyAdmin):
         shown = tuple(super().get_list_display(request))
         return shown if decides(request) else tuple(name for name in shown if name != "answer")
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[models.MergeProposal]:
+    def get_queryset(self, request: HttpRequest) -> QuerySet[MergeProposal]:
         return super().get_queryset(request).prefetch_related(_parts())
 
     def complete_rows(self, request: HttpRequest, rows: Iterable[Any]) -> None:
@@ -155,7 +149,7 @@ class ProposalPages(ReadOnlyAdmin):
         return self._page(request, proposal, typed)
 
     def _page(
-        self, request: HttpRequest, proposal: models.MergeProposal, typed: str | None
+        self, request: HttpRequest, proposal: MergeProposal, typed: str | None
     ) -> HttpResponse:
         proposals_name([proposal], self.chat_short_names)
         memories = [part.memory for part in proposal.parts.all()]
@@ -163,19 +157,19 @@ class ProposalPages(ReadOnlyAdmin):
         context = {
             "proposal": proposal,
             "state": self.shown_state(proposal),
-            "reason": dict(models.DecisionReason.choices).get(proposal.reason, ""),
-            "is_open": proposal.state == models.ProposalState.OPEN,
-            "replaces": proposal.kind == models.ProposalKind.REPLACE,
+            "reason": dict(DecisionReason.choices).get(proposal.reason, ""),
+            "is_open": proposal.state == ProposalState.OPEN,
+            "replaces": proposal.kind == ProposalKind.REPLACE,
             "memories": [_side(memory, first) for memory in memories],
             "typed": proposal.content if typed is None else typed,
-            "seen": contents_stamp(memories),
-            "reasons": models.DecisionReason.choices,
+            "seen": decide_proposals.contents_stamp(memories),
+            "reasons": DecisionReason.choices,
             "can_decide": decides(request),
         }
         return staff_page(
             request,
             "admin/memories_app/mergeproposal/page.html",
-            PROPOSAL_KINDS.get(proposal.kind, proposal.kind),
+            filters.PROPOSAL_KINDS.get(proposal.kind, proposal.kind),
             context,
             of=self.model,
         )
@@ -193,65 +187,69 @@ class ProposalPages(ReadOnlyAdmin):
         ``of_row``: how the names of a row's fields end.
         """
         posted, chosen = request.POST, request.POST.get("decision", "")
-        reason = reason_in(posted, f"reason{of_row}")
-        seen = seen_in(posted, f"seen{of_row}")
+        reason = decisions.reason_in(posted, f"reason{of_row}")
+        seen = decisions.seen_in(posted, f"seen{of_row}")
         given: Any = {"proposal_id": proposal_id, "actor": staff_actor(request), "reason": reason}
         try:
-            before = proposal_before(proposal_id)
+            before = decide_proposals.proposal_before(proposal_id)
             if chosen == "accept":
-                proposal_accept(**given, seen=seen, embedder=self.embedder(), content=content)
+                decide_proposals.proposal_accept(
+                    **given, seen=seen, embedder=self.embedder(), content=content
+                )
                 done = ACCEPTED % {"count": 1}
             elif chosen == "reverse":
-                proposal_reverse(**given, seen=seen)
+                decide_proposals.proposal_reverse(**given, seen=seen)
                 done = _("The older memory is kept; it replaced the newer one.")
             elif chosen == "dismiss":
-                proposal_dismiss(**given)
+                decide_proposals.proposal_dismiss(**given)
                 done = DISMISSED % {"count": 1}
             else:
                 raise BadRequest("There is no such decision.")
         except (MemoryOperationError, EmbedderError) as error:
             self.message_user(request, translate_error(error_text(error)), messages.WARNING)
             return False
-        undo_offer(request, done, "proposal.decide" if before else "", before)
+        undo.undo_offer(request, done, "proposal.decide" if before else "", before)
         return True
 
     @admin.display(description=gettext_lazy("state"))
-    def shown_state(self, proposal: models.MergeProposal) -> str:
-        return mark(PROPOSAL_STATES, proposal.state)
+    def shown_state(self, proposal: MergeProposal) -> str:
+        return filters.mark(filters.PROPOSAL_STATES, proposal.state)
 
     @admin.display(description=gettext_lazy("kind"))
-    def shown_kind(self, proposal: models.MergeProposal) -> str:
-        return str(PROPOSAL_KINDS.get(proposal.kind, proposal.kind))
+    def shown_kind(self, proposal: MergeProposal) -> str:
+        return str(filters.PROPOSAL_KINDS.get(proposal.kind, proposal.kind))
 
     @admin.display(description=gettext_lazy("similarity"))
-    def shown_similarity(self, proposal: models.MergeProposal) -> str:
+    def shown_similarity(self, proposal: MergeProposal) -> str:
         """Return the share of common words; texts of a proposal are never quite the same."""
-        if proposal.kind == models.ProposalKind.REPLACE:
+        if proposal.kind == ProposalKind.REPLACE:
             return "–"
         return _("%(percent)s similar") % {"percent": f"{min(proposal.similarity, 0.99):.0%}"}
 
     @admin.display(description=gettext_lazy("memories (the first is kept)"))
     def side_by_side(self, proposal: Any) -> str:
-        texts = ((shown_short(part.memory.content, 160),) for part in proposal.parts.all())
+        texts = ((display.shown_short(part.memory.content, 160),) for part in proposal.parts.all())
         items = format_html_join("", "<li>{}</li>", texts)
         whose = format_html('<span class="quiet"><bdi>{}</bdi></span>', proposal.whose)
         return format_html('{}<ol class="alike">{}</ol>', whose, items)
 
     @admin.display(description=gettext_lazy("answer"))
-    def answer(self, proposal: models.MergeProposal) -> str:
-        if proposal.state != models.ProposalState.OPEN:
+    def answer(self, proposal: MergeProposal) -> str:
+        if proposal.state != ProposalState.OPEN:
             return proposal.decided_by or "–"
         return _answer_buttons(proposal)
 
 
-@reverses("proposal.decide", DECIDE, errors=(MemoryOperationError, EmbedderError))
+@undo.reverses("proposal.decide", DECIDE, errors=(MemoryOperationError, EmbedderError))
 def _reopen(request: HttpRequest, before: Any) -> None:
-    page: Any = admin.site.get_model_admin(models.MergeProposal)
-    proposal_undo(before=before, actor=staff_actor(request), embedder=page.embedder())
+    page: Any = admin.site.get_model_admin(MergeProposal)
+    decide_proposals.proposal_undo(
+        before=before, actor=staff_actor(request), embedder=page.embedder()
+    )
 
 
 def _parts() -> Prefetch[str]:
-    parts = models.ProposalMemory.objects.order_by("number").select_related("memory")
+    parts = ProposalMemory.objects.order_by("number").select_related("memory")
     return Prefetch("parts", queryset=parts.defer("memory__terms", "memory__likeness"))
 
 
@@ -271,32 +269,35 @@ def proposals_name(
 
 def proposals_waiting(
     limit: int, names_of: Callable[[set[UUID]], dict[UUID, str]]
-) -> list[tuple[models.MergeProposal, str]]:
+) -> list[tuple[MergeProposal, str]]:
     """Return the newest proposals that nobody decided, each with its ``contents_stamp``.
 
     ``names_of``: see ``proposals_name``.
     """
-    open_ones = models.MergeProposal.objects.filter(state=models.ProposalState.OPEN)
+    open_ones = MergeProposal.objects.filter(state=ProposalState.OPEN)
     found = list(open_ones.prefetch_related(_parts())[:limit])
     proposals_name(found, names_of)
-    return [(each, contents_stamp(part.memory for part in each.parts.all())) for each in found]
+    return [
+        (each, decide_proposals.contents_stamp(part.memory for part in each.parts.all()))
+        for each in found
+    ]
 
 
-def _side(memory: models.Memory, first: models.Memory | None) -> dict[str, Any]:
+def _side(memory: Memory, first: Memory | None) -> dict[str, Any]:
     """Return a memory of a proposal, with its differences from the one that stays."""
     is_first = first is None or memory.pk == first.pk
     return {
         "memory": memory,
-        "address": memory_address(memory.pk),
-        "visibility": mark(VISIBILITIES, memory.visibility),
+        "address": memory_history.memory_address(memory.pk),
+        "visibility": filters.mark(filters.VISIBILITIES, memory.visibility),
         "stays": is_first,
         "pieces": [] if is_first or first is None else word_diff(memory.content, first.content),
     }
 
 
-def _answer_buttons(proposal: models.MergeProposal) -> SafeString:
+def _answer_buttons(proposal: MergeProposal) -> SafeString:
     """Return buttons that post the list's form to ``decide_view``."""
-    if proposal.kind == models.ProposalKind.REPLACE:
+    if proposal.kind == ProposalKind.REPLACE:
         buttons = [
             ("accept", _("Keep the newer")),
             ("reverse", _("Keep the older")),
@@ -309,14 +310,14 @@ def _answer_buttons(proposal: models.MergeProposal) -> SafeString:
         '<button class="button" name="decision" value="{}" formaction="{}/decide/">{}</button>',
         ((value, proposal.pk, text) for value, text in buttons),
     )
-    reasons = format_html_join("", '<option value="{}">{}</option>', models.DecisionReason.choices)
+    reasons = format_html_join("", '<option value="{}">{}</option>', DecisionReason.choices)
     return format_html(
         '<span class="answer">{}<input type="hidden" name="seen-{}" value="{}">'
         '<select class="row-choice" name="reason-{}" aria-label="{}">'
         '<option value="">{}</option>{}</select></span>',
         shown,
         proposal.pk,
-        contents_stamp(part.memory for part in proposal.parts.all()),
+        decide_proposals.contents_stamp(part.memory for part in proposal.parts.all()),
         proposal.pk,
         _("Reason"),
         _("no reason given"),

@@ -18,7 +18,12 @@ from rest_framework.response import Response
 
 from memories_app.models import Memory
 from memoryproject.foundation.rest_kit import errors, idempotency, operations, serializers
-from memoryproject.foundation.rest_kit.views import ApiView, ListView, require_match
+from memoryproject.foundation.rest_kit.views import (
+    ApiView,
+    ListView,
+    etag_of_document,
+    require_match,
+)
 from sessions_app.forgetting import deletion_plan, forget_objects, write_receipt
 from sessions_app.forgetting.choose_pages import ForgetAction as ForgetAction
 from sessions_app.forgetting.dependencies import build_forget_dependencies

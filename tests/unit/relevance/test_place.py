@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memoryproject.foundation.retrieval.place import asks_for_place
+from memoryproject.foundation.retrieval.subqueries import asks_for_place
 from tests.unit.relevance.store import Store
 
 FOR_THE_PLACE = """
