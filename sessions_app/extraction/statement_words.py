@@ -1,8 +1,8 @@
 """Words by which a statement is told from a question, a condition, an order or a secret.
 
 ``statement_words.json`` holds those of English, Hebrew, Spanish, Portuguese, Arabic and Russian,
-with the negations and conditions of French, German, Italian and Ukrainian. A word that ends in "*"
-stands for all words that begin so.
+with most of them of French, German, Italian and Ukrainian. A word that ends in "*" stands for all
+words that begin so.
 """
 
 import json
@@ -83,6 +83,13 @@ BUSINESS = _list("business")
 BENEFITS = _list("benefits")
 HEALTH = _list("health")
 OTHERS = _list("others")
+# "The guy in front of me": other people who are nobody of the writer's.
+STRANGERS = _list("strangers")
+# Of the first words, those that are no subject.
+POSSESSIVE = _list("possessive")
+WITH = _list("with")
+PAST = _list("past")
+PAST_PHRASES = _phrases("past_phrases")
 # Where the words after one of these have a subject of their own, they are a clause.
 STARTERS = _list("starters")
 BUT = _list("but")
