@@ -107,6 +107,8 @@ _CHANGES = json.loads(Path(__file__).with_name("renewals.json").read_text(encodi
 _DAYS_AND_MONTHS = re.compile(
     r"\b(?:may (?=\d)|(?:\d+|in) may|[הובל]*יומ שני|(?:na|para|pra|de|a) segunda|segunda-feira)\b"
 )
+# So many words say that somebody no longer does something.
+_MAX_LEFT = 3
 _ARABIC = re.compile("[\u0600-\u06ff]")
 
 
@@ -179,3 +181,35 @@ def bare_forms(word: Token) -> set[str]:
 def is_several(word: str) -> bool:
     """Return whether a word names what a person may have several of."""
     return pattern_of("several").fullmatch(word) is not None
+
+
+def is_number(token: Token) -> bool:
+    return token.script == "number" or pattern_of("numerals").fullmatch(token.text) is not None
+
+
+def are_units(behind: Sequence[Token]) -> bool:
+    return all(pattern_of("units").fullmatch(word.text) for word in behind)
+
+
+def is_generic(word: Token) -> bool:
+    return pattern_of("generic").fullmatch(word.text) is not None
+
+
+def is_own(folded_text: str) -> bool:
+    return not FIRST_PERSON.isdisjoint(words_in(folded_text))
+
+
+def leaves(clause: str, known: Sequence[Token]) -> bool:
+    """Return whether a clause says that the writer has another one now, or that one no more.
+
+    "I changed dentists" and "we don't see Dr. Katz any more" end "my dentist is Dr. Katz"; "my
+    dentist has moved" and "Dr. Katz doesn't smoke any more" don't.
+    """
+    if found := pattern_of("changed").search(clause):
+        behind = content_of(pattern_of("now", "fresh").sub(" ", clause[found.end() :]))
+        same = [is_named(one, [other]) for one, other in zip(behind, known, strict=False)]
+        return not content_of(clause[: found.start()]) and 0 < len(behind) == sum(same)
+    given = content_of(pattern_of("ended", "not", "now").sub(" ", clause))
+    is_ended = pattern_of("ended").search(clause) and pattern_of("ours").search(clause)
+    is_short = len(given) <= _MAX_LEFT and not any(map(is_number, given))
+    return bool(is_ended and is_short and any(is_named(word, known[1:]) for word in given))

@@ -13,7 +13,14 @@ from django.utils.translation import override
 from memoryproject.foundation.text.characters import fold
 from memoryproject.foundation.text.tokenizer import Kind, kind_of, tokenize
 from sessions_app.extraction import statement_words as lexicon
-from sessions_app.extraction.passage import Clause, is_negation, without_marks, words_of
+from sessions_app.extraction.passage import (
+    Clause,
+    is_anothers,
+    is_negation,
+    is_past,
+    without_marks,
+    words_of,
+)
 from sessions_app.extraction.statement_words import Words
 
 # Scripts, and letters of these scripts, of languages whose negations aren't known here.
@@ -27,8 +34,6 @@ _FREE = re.compile(
     r"|(?<!-)\bfree (?:delivery|shipping|cake|coffee|of charge|meal|drink|gift|service)\b)"
 )
 _OTHER_HAS = re.compile(r"\b[A-Z][a-z]+ (?:has|is|had|was|suffers|got)\b")
-# So many words may stand before the person whom a clause is about, and that person.
-_MAX_LEAD = 4
 _CASE_CARE = re.compile(r"[^\W_]+")
 
 
@@ -45,14 +50,14 @@ def doubts_of(content: str, *, clause: Clause, is_owners: bool, written_on: date
         yield "question"
     if _is_supposed(clause) or (_wishes(clause.words) and not _wishes(noted)):
         yield "condition"
-    if _is_past(clause.words) and not _is_past(noted):
+    if is_past(clause.words) and not is_past(noted):
         yield "the past"
     obliges = _any(noted, lexicon.DUTIES) and not _any(clause.words, lexicon.DUTIES)
     if _orders(clause) or obliges or _any(noted, lexicon.ASSISTANT):
         yield "order"
     if _is_hearsay(clause):
         yield "hearsay"
-    if _is_anothers(noted, clause):
+    if is_anothers(noted, clause):
         yield "another person"
     if not is_owners and _is_about_business(noted, clause):
         yield "about the business"
@@ -143,37 +148,6 @@ def _is_hearsay(clause: Clause) -> bool:
         word in lexicon.HEARSAY and before not in lexicon.OWN_WORDS
         for before, word in zip(["", *words], words, strict=False)
     )
-
-
-def _is_past(words: list[str]) -> bool:
-    """Return whether the words tell what was so: "I used to", "vivía", "я жила"."""
-    text = f" {' '.join(words)} "
-    return _any(words, lexicon.PAST) or any(f" {each} " in text for each in lexicon.PAST_PHRASES)
-
-
-def _is_anothers(noted: list[str], clause: Clause) -> bool:
-    """Return whether the clause is about another person, whom the fact doesn't name.
-
-    The fact of "my brother Tom plays the drums" may begin with Tom.
-    """
-    words = clause.words
-    about = next((word for word in noted if len(word) > 2), "")
-    if _any(noted, lexicon.OTHERS) or about in words:
-        return False
-    for place, word in enumerate(words[:_MAX_LEAD]):
-        if _names_another(word) or (place == 0 and _names_another(word.lstrip("לل"))):
-            return not any(map(_is_own_subject, words[place + 1 :]))
-        if _is_own_subject(word) or word in lexicon.WITH:
-            return False
-    return False
-
-
-def _names_another(word: str) -> bool:
-    return word in lexicon.OTHERS or word in lexicon.STRANGERS
-
-
-def _is_own_subject(word: str) -> bool:
-    return word in lexicon.FIRST and word not in lexicon.POSSESSIVE
 
 
 def _is_about_business(noted: list[str], clause: Clause) -> bool:
