@@ -6,6 +6,7 @@ Those that tell a change, and what they are read with, are in ``renewals.json``.
 import json
 import re
 from collections.abc import Sequence
+from difflib import SequenceMatcher
 from functools import cache
 from itertools import chain
 from pathlib import Path
@@ -107,6 +108,8 @@ _CHANGES = json.loads(Path(__file__).with_name("renewals.json").read_text(encodi
 _DAYS_AND_MONTHS = re.compile(
     r"\b(?:may (?=\d)|(?:\d+|in) may|[הובל]*יומ שני|(?:na|para|pra|de|a) segunda|segunda-feira)\b"
 )
+# Longer texts are not compared word by word.
+MAX_WORDS = 14
 # So many words say that somebody no longer does something.
 _MAX_LEFT = 3
 _ARABIC = re.compile("[\u0600-\u06ff]")
@@ -213,3 +216,28 @@ def leaves(clause: str, known: Sequence[Token]) -> bool:
     is_ended = pattern_of("ended").search(clause) and pattern_of("ours").search(clause)
     is_short = len(given) <= _MAX_LEFT and not any(map(is_number, given))
     return bool(is_ended and is_short and any(is_named(word, known[1:]) for word in given))
+
+
+def one_change(known: Sequence[Token], given: Sequence[Token]) -> tuple[int, int, int, int] | None:
+    """Return the places of the words that others stand for, if these are the only difference."""
+    changes = changes(known, given)
+    return changes[0][1:] if [each[0] for each in changes] == ["replace"] else None
+
+
+def changes(known: Sequence[Token], given: Sequence[Token]) -> list[tuple[str, int, int, int, int]]:
+    """Return in what two texts differ; nothing where they are too short or too long for it."""
+    if not 2 <= len(known) <= MAX_WORDS or not 2 <= len(given) <= MAX_WORDS:
+        return []
+    return [each for each in _opcodes(known, given) if each[0] != "equal"]
+
+
+def _opcodes(
+    known: Sequence[Token], given: Sequence[Token]
+) -> Sequence[tuple[str, int, int, int, int]]:
+    """Compare two texts word by word; words with a common form are equal."""
+    forms = [forms_of(token) for token in known]
+    numbers = [
+        next((place for place, other in enumerate(forms) if other & own), -1 - number)
+        for number, own in enumerate(map(forms_of, given))
+    ]
+    return SequenceMatcher(None, range(len(known)), numbers, autojunk=False).get_opcodes()

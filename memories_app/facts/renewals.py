@@ -6,7 +6,6 @@ words. The words that say that something is new are those of ten languages (``re
 
 import re
 from collections.abc import Iterator, Sequence
-from difflib import SequenceMatcher
 from functools import cache
 from itertools import chain
 
@@ -16,7 +15,6 @@ from memories_app.facts.validity import MAX_STATEMENT, names_day, without_period
 from memoryproject.foundation.text.characters import fold
 from memoryproject.foundation.text.tokenizer import Token, tokenize
 
-MAX_WORDS = 14
 MAX_VALUE = 4
 # Who says that something holds no longer says it with other words than before: "I'm", "there is".
 _CHANGING = {"i", "i'm", "im", "am", "m", "יש"}
@@ -136,7 +134,7 @@ def _is_renewal(text: str, known_text: str, thing: str = "", *, was_dated: bool 
     if not thing and not here ^ there <= lexicon.listed("free"):
         return False
     known, given = content_of(known_text), content_of(" ".join(pieces))
-    changes = _changes(known, given)
+    changes = lexicon.changes(known, given)
     if len(changes) != 1:
         return False
     kind, old, old_end, new, new_end = changes[0]
@@ -196,7 +194,7 @@ def may_renew(newer: str, older: str) -> bool:
     if any(map(_may_be_anothers, joining_of(plain) ^ joining_of(known_text))):
         return False
     known, given = content_of(known_text), content_of(plain)
-    change = _one_change(known, given)
+    change = lexicon.one_change(known, given)
     if change is None or change[0] == 0 or change[2] < _first_behind(pieces, given):
         return False
     old, old_end, new, new_end = change
@@ -251,7 +249,7 @@ def _lies_elsewhere(text: str, known_text: str) -> bool:
     """Return whether the same is somewhere else now: a key with Sam that was under the mat."""
     beside = pattern_of("now", "beside")
     known, given = (content_of(beside.sub(" ", each)) for each in (known_text, text))
-    change = _one_change(known, given) if pattern_of("now").search(text) else None
+    change = lexicon.one_change(known, given) if pattern_of("now").search(text) else None
     if change is None or change[0] == 0 or (len(known), len(given)) != (change[1], change[3]):
         return False
     if _days([*known, *given]):
@@ -341,21 +339,6 @@ def _first_behind(pieces: Sequence[str], given: Sequence[Token]) -> int:
     return len(given) - last if last else 0
 
 
-def _one_change(known: Sequence[Token], given: Sequence[Token]) -> tuple[int, int, int, int] | None:
-    """Return the places of the words that others stand for, if these are the only difference."""
-    changes = _changes(known, given)
-    return changes[0][1:] if [each[0] for each in changes] == ["replace"] else None
-
-
-def _changes(
-    known: Sequence[Token], given: Sequence[Token]
-) -> list[tuple[str, int, int, int, int]]:
-    """Return in what two texts differ; nothing where they are too short or too long for it."""
-    if not 2 <= len(known) <= MAX_WORDS or not 2 <= len(given) <= MAX_WORDS:
-        return []
-    return [each for each in _opcodes(known, given) if each[0] != "equal"]
-
-
 def _may_be_anothers(joining: str) -> bool:
     """Return whether a joining word may tell whose something is, or which one it is."""
     is_own = joining in lexicon.FIRST_PERSON or pattern_of("mine").fullmatch(joining)
@@ -390,18 +373,6 @@ def _is_owned(role: str, text: str) -> bool:
 def _is_unclear(folded_text: str) -> bool:
     words = lexicon.words_in(folded_text)
     return len(folded_text) > MAX_STATEMENT or bool(words & (lexicon.NOT_PLAIN | lexicon.NEGATIONS))
-
-
-def _opcodes(
-    known: Sequence[Token], given: Sequence[Token]
-) -> Sequence[tuple[str, int, int, int, int]]:
-    """Compare two texts word by word; words with a common form are equal."""
-    forms = [lexicon.forms_of(token) for token in known]
-    numbers = [
-        next((place for place, other in enumerate(forms) if other & own), -1 - number)
-        for number, own in enumerate(map(lexicon.forms_of, given))
-    ]
-    return SequenceMatcher(None, range(len(known)), numbers, autojunk=False).get_opcodes()
 
 
 def _is_value(
