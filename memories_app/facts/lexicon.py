@@ -220,8 +220,8 @@ def leaves(clause: str, known: Sequence[Token]) -> bool:
 
 def one_change(known: Sequence[Token], given: Sequence[Token]) -> tuple[int, int, int, int] | None:
     """Return the places of the words that others stand for, if these are the only difference."""
-    changes = changes(known, given)
-    return changes[0][1:] if [each[0] for each in changes] == ["replace"] else None
+    found = changes(known, given)
+    return found[0][1:] if [each[0] for each in found] == ["replace"] else None
 
 
 def changes(known: Sequence[Token], given: Sequence[Token]) -> list[tuple[str, int, int, int, int]]:
