@@ -54,6 +54,9 @@ def test_what_can_both_be_true_is_no_change(older: str, newer: str) -> None:
         ("I work at Intel", "I quit Intel", "where do I work?"),
         ("I'm pregnant", "I had the baby, a girl called Noa", "am I pregnant?"),
         ("My wedding is on 3 June 2027", "We moved the wedding to 10 June 2027", "my wedding?"),
+        ("My dentist is Dr. Katz", "I changed dentists, I see Dr. Amir now", "who is my dentist?"),
+        ("The key is under the mat", "The key is with the neighbour now", "the key, the mat?"),
+        ("My gym locker is number 41", "They gave me locker 77 instead", "which locker is mine?"),
         ("The winter tyres are stored on shelf 4", "The winter tyres are on shelf 9 now", "tyres?"),
     ],
 )
