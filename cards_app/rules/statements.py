@@ -192,6 +192,9 @@ class Statements:
 
     def _judge(self, after: ReadMessage | None) -> None:
         for own in self._turn:
+            if "takes_back" in own.marks:
+                # "Scratch that", "kidding": whether or not the message settles something else.
+                _withdraw(self._found["decisions"], own)
             places = range(len(own.sentences))
             chances = [self._chances(place, own, after) for place in places]
             for kind, found in self._found.items():
@@ -204,8 +207,9 @@ class Statements:
     def _note(self, kind: str, found: list[Found], new: Found | None) -> None:
         if new is None:
             return
-        if kind == "decisions" and "reverses" in new.message.marks:
-            _withdraw(found, new)
+        marks = new.message.marks
+        if kind == "decisions" and "reverses" in marks and "takes_back" not in marks:
+            _withdraw(found, new.message)
         found.append(new)
         if len(found) > MAX_KEPT:
             found.remove(min(found[:-1], key=lambda each: each.probability))
@@ -260,17 +264,17 @@ def _best_sentence(
     return best
 
 
-def _withdraw(found: list[Found], new: Found) -> None:
-    """Remove the decision that the new one replaces, with what it confirms and its confirmation.
+def _withdraw(found: list[Found], new: ReadMessage) -> None:
+    """Remove the decision that a message replaces or takes back, with its confirmation.
 
     It is the one with most words in common, or else the last one. "Changed to Friday" leaves the
     message that it answers.
     """
-    answered = new.message.number - (new.message.side == "assistant")
+    answered = new.number - (new.side == "assistant")
     earlier = [each for each in found if each.message.number < answered]
     if not earlier:
         return
-    topic = new.message.content
+    topic = new.content
     old = max(earlier, key=lambda each: (len(each.spoken.content & topic), each.message.number))
     for each in earlier:
         if abs(each.message.number - old.message.number) <= 1:

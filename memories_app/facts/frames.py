@@ -21,7 +21,7 @@ NAMING_DIGITS = 6
 _BECAME = re.compile(
     r"\b(?:(?:has|have|was|were|got|is|are|been)\s+){0,4}"
     r"(?:changed|moved|raised|increased|lowered|reduced|rose|dropped|went up|went down|postponed|"
-    r"rescheduled|updated)\s+to\b"
+    r"rescheduled|updated|rebooked|put forward|put back)\s+to\b"
 )
 _COLON = re.compile(r"(?<=\w):(?=\s)")
 _DIGITS = re.compile(r"\D*(-?\d[\d.:]*)(?:am)?\D*")

@@ -6,6 +6,7 @@ Those that tell a change, and what they are read with, are in ``renewals.json``.
 import json
 import re
 from collections.abc import Sequence
+from difflib import SequenceMatcher
 from functools import cache
 from itertools import chain
 from pathlib import Path
@@ -107,6 +108,10 @@ _CHANGES = json.loads(Path(__file__).with_name("renewals.json").read_text(encodi
 _DAYS_AND_MONTHS = re.compile(
     r"\b(?:may (?=\d)|(?:\d+|in) may|[הובל]*יומ שני|(?:na|para|pra|de|a) segunda|segunda-feira)\b"
 )
+# Longer texts are not compared word by word.
+MAX_WORDS = 14
+# So many words say that somebody no longer does something.
+_MAX_LEFT = 3
 _ARABIC = re.compile("[\u0600-\u06ff]")
 
 
@@ -179,3 +184,60 @@ def bare_forms(word: Token) -> set[str]:
 def is_several(word: str) -> bool:
     """Return whether a word names what a person may have several of."""
     return pattern_of("several").fullmatch(word) is not None
+
+
+def is_number(token: Token) -> bool:
+    return token.script == "number" or pattern_of("numerals").fullmatch(token.text) is not None
+
+
+def are_units(behind: Sequence[Token]) -> bool:
+    return all(pattern_of("units").fullmatch(word.text) for word in behind)
+
+
+def is_generic(word: Token) -> bool:
+    return pattern_of("generic").fullmatch(word.text) is not None
+
+
+def is_own(folded_text: str) -> bool:
+    return not FIRST_PERSON.isdisjoint(words_in(folded_text))
+
+
+def leaves(clause: str, known: Sequence[Token]) -> bool:
+    """Return whether a clause says that the writer has another one now, or that one no more.
+
+    "I changed dentists" and "we don't see Dr. Katz any more" end "my dentist is Dr. Katz"; "my
+    dentist has moved" and "Dr. Katz doesn't smoke any more" don't.
+    """
+    if found := pattern_of("changed").search(clause):
+        behind = content_of(pattern_of("now", "fresh").sub(" ", clause[found.end() :]))
+        same = [is_named(one, [other]) for one, other in zip(behind, known, strict=False)]
+        return not content_of(clause[: found.start()]) and 0 < len(behind) == sum(same)
+    given = content_of(pattern_of("ended", "not", "now").sub(" ", clause))
+    is_ended = pattern_of("ended").search(clause) and pattern_of("ours").search(clause)
+    is_short = len(given) <= _MAX_LEFT and not any(map(is_number, given))
+    return bool(is_ended and is_short and any(is_named(word, known[1:]) for word in given))
+
+
+def one_change(known: Sequence[Token], given: Sequence[Token]) -> tuple[int, int, int, int] | None:
+    """Return the places of the words that others stand for, if these are the only difference."""
+    found = changes(known, given)
+    return found[0][1:] if [each[0] for each in found] == ["replace"] else None
+
+
+def changes(known: Sequence[Token], given: Sequence[Token]) -> list[tuple[str, int, int, int, int]]:
+    """Return in what two texts differ; nothing where they are too short or too long for it."""
+    if not 2 <= len(known) <= MAX_WORDS or not 2 <= len(given) <= MAX_WORDS:
+        return []
+    return [each for each in _opcodes(known, given) if each[0] != "equal"]
+
+
+def _opcodes(
+    known: Sequence[Token], given: Sequence[Token]
+) -> Sequence[tuple[str, int, int, int, int]]:
+    """Compare two texts word by word; words with a common form are equal."""
+    forms = [forms_of(token) for token in known]
+    numbers = [
+        next((place for place, other in enumerate(forms) if other & own), -1 - number)
+        for number, own in enumerate(map(forms_of, given))
+    ]
+    return SequenceMatcher(None, range(len(known)), numbers, autojunk=False).get_opcodes()

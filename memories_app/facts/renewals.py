@@ -6,7 +6,6 @@ words. The words that say that something is new are those of ten languages (``re
 
 import re
 from collections.abc import Iterator, Sequence
-from difflib import SequenceMatcher
 from functools import cache
 from itertools import chain
 
@@ -16,7 +15,6 @@ from memories_app.facts.validity import MAX_STATEMENT, names_day, without_period
 from memoryproject.foundation.text.characters import fold
 from memoryproject.foundation.text.tokenizer import Token, tokenize
 
-MAX_WORDS = 14
 MAX_VALUE = 4
 # Who says that something holds no longer says it with other words than before: "I'm", "there is".
 _CHANGING = {"i", "i'm", "im", "am", "m", "יש"}
@@ -24,7 +22,7 @@ _CHANGING = {"i", "i'm", "im", "am", "m", "יש"}
 _NEW = ("now", "changed", "fresh")
 _OF_NAME = re.compile(r"\b(?:of|d[aeo]s?|del|di|von|של) (\w+)")
 _HEBREW_PLACE = re.compile("ב[א-ת]{2,}")
-_CLAUSE = re.compile(r"[,;:.!،]\s+|\s[-–—]\s|\n")
+_CLAUSE = re.compile(r"(?<!\bdr)(?<!\bmr)(?<!\bmrs)[,;:.!،]\s+|\s[-–—]\s|\n")
 
 
 def says_new(content: str) -> bool:
@@ -136,7 +134,7 @@ def _is_renewal(text: str, known_text: str, thing: str = "", *, was_dated: bool 
     if not thing and not here ^ there <= lexicon.listed("free"):
         return False
     known, given = content_of(known_text), content_of(" ".join(pieces))
-    changes = _changes(known, given)
+    changes = lexicon.changes(known, given)
     if len(changes) != 1:
         return False
     kind, old, old_end, new, new_end = changes[0]
@@ -146,7 +144,7 @@ def _is_renewal(text: str, known_text: str, thing: str = "", *, was_dated: bool 
     behind = given[new_end:]
     if len(behind) == new_end == 1 and len(known) == 2 and _is_owned(behind[0].text, text):
         return _is_value(known[old:old_end], given[new:new_end], behind, text)
-    is_last = _are_units(behind)
+    is_last = lexicon.are_units(behind)
     values = known[old:old_end], given[new:new_end]
     is_last &= not _is_of_somebody(values[0], known_text)
     is_last &= _are_alike(values, known_text, text)
@@ -174,7 +172,7 @@ def _are_alike(values: Sequence[Sequence[Token]], *texts: str) -> bool:
 
 
 def _says_where(value: Sequence[Token], folded_text: str, where: re.Pattern[str]) -> bool:
-    if _says_day(value) or any(map(_is_number, value)):
+    if _says_day(value) or any(map(lexicon.is_number, value)):
         return False
     words = "|".join(re.escape(token.text) for token in value)
     before = rf"{where.pattern}(?:\s\w{{1,3}})?\s(?:{words})(?!\w)"
@@ -196,7 +194,7 @@ def may_renew(newer: str, older: str) -> bool:
     if any(map(_may_be_anothers, joining_of(plain) ^ joining_of(known_text))):
         return False
     known, given = content_of(known_text), content_of(plain)
-    change = _one_change(known, given)
+    change = lexicon.one_change(known, given)
     if change is None or change[0] == 0 or change[2] < _first_behind(pieces, given):
         return False
     old, old_end, new, new_end = change
@@ -207,7 +205,7 @@ def may_renew(newer: str, older: str) -> bool:
         # A brother is not the sister.
         return False
     numbers = [sum(word.script == "number" for word in value) for value in values]
-    is_last = _are_units(behind) or (len(behind) == 1 and not any(numbers))
+    is_last = lexicon.are_units(behind) or (len(behind) == 1 and not any(numbers))
     is_last &= _are_alike(values, known_text, text)
     if not is_last or not (_is_one_piece(known_text, old) and _is_one_piece(plain, new)):
         return False
@@ -218,7 +216,7 @@ def says_end(content: str) -> bool:
     """Return whether a text has a word for an end or a change."""
     text = fold(content) if len(content) <= MAX_STATEMENT else ""
     ends = (f"no_{state}" for state in sorted(lexicon.listed("states")))
-    return pattern_of(*_NEW, "quit", "gone", *ends).search(text) is not None
+    return pattern_of(*_NEW, "ended", "quit", "gone", *ends).search(text) is not None
 
 
 def may_end(newer: str, older: str) -> bool:
@@ -230,15 +228,35 @@ def may_end(newer: str, older: str) -> bool:
     text, known_text = fold(without_periods(newer)), fold(without_periods(older))
     if any(not lexicon.NOT_PLAIN.isdisjoint(lexicon.words_in(each)) for each in (text, known_text)):
         return False
-    whose = [set(pattern_of("whose", "persons").findall(each)) for each in (text, known_text)]
-    if whose[0] - whose[1] or max(len(text), len(known_text)) > MAX_STATEMENT:
+    if max(len(text), len(known_text)) > MAX_STATEMENT:
         return False
-    known = content_of(known_text)
+    if _lies_elsewhere(text, known_text):
+        return True
+    is_mine = pattern_of("mine").search(known_text) is not None
+    whose = [set(pattern_of("whose", "persons").findall(each)) for each in (text, known_text)]
+    if whose[0] - whose[1]:
+        return False
+    known, clauses = content_of(known_text), _CLAUSE.split(text)
     return (
-        any(_tells_end(clause, known, known_text) for clause in _CLAUSE.split(text))
+        any(_tells_end(clause, known, known_text) for clause in clauses)
+        or (is_mine and any(lexicon.leaves(clause, known) for clause in clauses))
         or (short_names(newer) == short_names(older) and _tells_other_value(text, known_text))
         or any(_ends_state(state, text, known_text) for state in lexicon.listed("states"))
     )
+
+
+def _lies_elsewhere(text: str, known_text: str) -> bool:
+    """Return whether the same is somewhere else now: a key with Sam that was under the mat."""
+    beside = pattern_of("now", "beside")
+    known, given = (content_of(beside.sub(" ", each)) for each in (known_text, text))
+    change = lexicon.one_change(known, given) if pattern_of("now").search(text) else None
+    if change is None or change[0] == 0 or (len(known), len(given)) != (change[1], change[3]):
+        return False
+    if _days([*known, *given]):
+        return False
+    where = pattern_of("where", "beside")
+    sides = (known[change[0] :], known_text), (given[change[2] :], text)
+    return all(_says_where(value, side, where) for value, side in sides)
 
 
 def _tells_end(clause: str, known: Sequence[Token], known_text: str) -> bool:
@@ -255,14 +273,16 @@ def _tells_end(clause: str, known: Sequence[Token], known_text: str) -> bool:
     same = [word for word in (*before, *behind) if is_named(word, known)]
     # "We sold 40 cakes" is no end of selling them.
     is_event = found.group() in known_text or any(each.script == "number" for each in behind[:1])
-    if not same or is_event or not all(word in same or _is_generic(word) for word in before):
+    if not same or is_event or not all(word in same or lexicon.is_generic(word) for word in before):
         return False
     is_anothers = pattern_of("persons").fullmatch(known[0].text) is not None
-    is_anothers |= not _is_own(known_text) and pattern_of("small").match(known_text) is None
-    if _is_own(lead) and is_anothers and not is_named(known[0], same):
+    is_anothers |= not lexicon.is_own(known_text) and pattern_of("small").match(known_text) is None
+    if lexicon.is_own(lead) and is_anothers and not is_named(known[0], same):
         # "Dana works at Intel" doesn't end where I quit.
         return False
-    objects = [word for word in behind if not _is_generic(word) and not _is_time_or_number(word)]
+    objects = [
+        word for word in behind if not lexicon.is_generic(word) and not _is_time_or_number(word)
+    ]
     if objects and objects[0] in same:
         # "The wedding Dana" may be another one.
         after = verbs.sub(" ", rest).partition(objects[0].text)[2].split(" ")[1:2]
@@ -281,7 +301,9 @@ def _tells_other_value(text: str, known_text: str) -> bool:
         return False
     known, given = content_of(known_text), content_of(plain)
     values = [{word.text for word in side if _is_time_or_number(word)} for side in (given, known)]
-    names = [word for word in given if not _is_time_or_number(word) and not _are_units([word])]
+    names = [
+        word for word in given if not _is_time_or_number(word) and not lexicon.are_units([word])
+    ]
     return (
         all(values)
         and values[0] != values[1]
@@ -289,7 +311,10 @@ def _tells_other_value(text: str, known_text: str) -> bool:
         and all(is_named(word, known) for word in names)
         # "Room 5 is free", "On Mondays we open at 9".
         and not any(_is_time_or_number(side[0]) for side in (known, given))
-        and lexicon.NUMBERED.isdisjoint({known[0].text, given[0].text})
+        and not any(
+            side[0].text in lexicon.NUMBERED and any(map(lexicon.is_number, side[1:2]))
+            for side in (known, given)
+        )
     )
 
 
@@ -308,37 +333,10 @@ def _ends_state(state: str, text: str, known_text: str) -> bool:
     )
 
 
-def _is_generic(word: Token) -> bool:
-    return pattern_of("generic").fullmatch(word.text) is not None
-
-
-def _is_own(folded_text: str) -> bool:
-    return not lexicon.FIRST_PERSON.isdisjoint(lexicon.words_in(folded_text))
-
-
 def _first_behind(pieces: Sequence[str], given: Sequence[Token]) -> int:
     """Return the place behind the last word that says that it is new; 0 where that is the end."""
     last = len(content_of(pieces[-1]))
     return len(given) - last if last else 0
-
-
-def _one_change(known: Sequence[Token], given: Sequence[Token]) -> tuple[int, int, int, int] | None:
-    """Return the places of the words that others stand for, if these are the only difference."""
-    changes = _changes(known, given)
-    return changes[0][1:] if [each[0] for each in changes] == ["replace"] else None
-
-
-def _changes(
-    known: Sequence[Token], given: Sequence[Token]
-) -> list[tuple[str, int, int, int, int]]:
-    """Return in what two texts differ; nothing where they are too short or too long for it."""
-    if not 2 <= len(known) <= MAX_WORDS or not 2 <= len(given) <= MAX_WORDS:
-        return []
-    return [each for each in _opcodes(known, given) if each[0] != "equal"]
-
-
-def _are_units(behind: Sequence[Token]) -> bool:
-    return all(pattern_of("units").fullmatch(word.text) for word in behind)
 
 
 def _may_be_anothers(joining: str) -> bool:
@@ -377,18 +375,6 @@ def _is_unclear(folded_text: str) -> bool:
     return len(folded_text) > MAX_STATEMENT or bool(words & (lexicon.NOT_PLAIN | lexicon.NEGATIONS))
 
 
-def _opcodes(
-    known: Sequence[Token], given: Sequence[Token]
-) -> Sequence[tuple[str, int, int, int, int]]:
-    """Compare two texts word by word; words with a common form are equal."""
-    forms = [lexicon.forms_of(token) for token in known]
-    numbers = [
-        next((place for place, other in enumerate(forms) if other & own), -1 - number)
-        for number, own in enumerate(map(lexicon.forms_of, given))
-    ]
-    return SequenceMatcher(None, range(len(known)), numbers, autojunk=False).get_opcodes()
-
-
 def _is_value(
     known: Sequence[Token], given: Sequence[Token], subject: Sequence[Token], text: str
 ) -> bool:
@@ -404,7 +390,7 @@ def _is_value(
     days = [names_day(word.removesuffix("s") if is_bare else word) for word in words]
     if any(days):
         return all(days)
-    counts = [sum(map(_is_number, side)) for side in (known, given)]
+    counts = [sum(map(lexicon.is_number, side)) for side in (known, given)]
     is_address = counts == [1, 1] and any(
         pattern_of("address").fullmatch(each.text) for each in subject
     )
@@ -432,7 +418,3 @@ def _says_day(words: Sequence[Token]) -> bool:
 
 def _is_several(*tokens: Token) -> bool:
     return any(lexicon.is_several(token.text) for token in tokens)
-
-
-def _is_number(token: Token) -> bool:
-    return token.script == "number" or pattern_of("numerals").fullmatch(token.text) is not None

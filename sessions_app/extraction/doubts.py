@@ -13,7 +13,14 @@ from django.utils.translation import override
 from memoryproject.foundation.text.characters import fold
 from memoryproject.foundation.text.tokenizer import Kind, kind_of, tokenize
 from sessions_app.extraction import statement_words as lexicon
-from sessions_app.extraction.passage import Clause, is_negation, without_marks, words_of
+from sessions_app.extraction.passage import (
+    Clause,
+    is_anothers,
+    is_negation,
+    is_past,
+    without_marks,
+    words_of,
+)
 
 # Scripts, and letters of these scripts, of languages whose negations aren't known here.
 _UNKNOWN_LETTER = re.compile(
@@ -42,11 +49,15 @@ def doubts_of(content: str, *, clause: Clause, is_owners: bool, written_on: date
         yield "question"
     if _is_supposed(clause) or (_wishes(clause.words) and not _wishes(noted)):
         yield "condition"
+    if is_past(clause.words) and not is_past(noted):
+        yield "the past"
     obliges = _any(noted, "duties") and not _any(clause.words, "duties")
     if _orders(clause) or obliges or _any(noted, "assistant"):
         yield "order"
     if _is_hearsay(clause):
         yield "hearsay"
+    if is_anothers(noted, clause):
+        yield "another person"
     if not is_owners and _is_about_business(noted, clause):
         yield "about the business"
     if _is_others_health(content, noted, clause):

@@ -16,6 +16,8 @@ _SENTENCE_END = re.compile(r"[?؟!;؛…]+|\n+|\.+(?!\w)")
 # What stands before a clause, at the end of so many characters after the last word.
 _STOP = re.compile(r"[,،:—–](?!\d)| - ")
 _MAX_STOP = 6
+# So many words may stand before the person whom a clause is about, and that person.
+_MAX_LEAD = 4
 
 
 @dataclass(frozen=True)
@@ -160,3 +162,36 @@ def is_negation(word: str) -> bool:
 def _is_answer(piece: str) -> bool:
     words = words_of(piece)
     return bool(words) and all(word in lexicon.words("yes_or_no") for word in words)
+
+
+def is_past(words: list[str]) -> bool:
+    """Return whether the words tell what was so: "I used to", "vivía", "я жила"."""
+    text = f" {' '.join(words)} "
+    return any(word in lexicon.words("past") for word in words) or any(
+        f" {each} " in text for each in lexicon.phrases("past_phrases")
+    )
+
+
+def is_anothers(noted: list[str], clause: Clause) -> bool:
+    """Return whether the clause is about another person, whom the fact doesn't name.
+
+    The fact of "my brother Tom plays the drums" may begin with Tom.
+    """
+    words = clause.words
+    about = next((word for word in noted if len(word) > 2), "")
+    if any(word in lexicon.words("others") for word in noted) or about in words:
+        return False
+    for place, word in enumerate(words[:_MAX_LEAD]):
+        if _names_another(word) or (place == 0 and _names_another(word.lstrip("לل"))):
+            return not any(map(_is_own_subject, words[place + 1 :]))
+        if _is_own_subject(word) or word in lexicon.words("with"):
+            return False
+    return False
+
+
+def _names_another(word: str) -> bool:
+    return word in lexicon.words("others") or word in lexicon.words("strangers")
+
+
+def _is_own_subject(word: str) -> bool:
+    return word in lexicon.words("first") and word not in lexicon.words("possessive")

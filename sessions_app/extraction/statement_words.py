@@ -1,8 +1,8 @@
 """Words by which a statement is told from a question, a condition, an order or a secret.
 
 ``statement_words.json`` holds those of English, Hebrew, Spanish, Portuguese, Arabic and Russian,
-with the negations and conditions of French, German, Italian and Ukrainian. A word that ends in "*"
-stands for all words that begin so. Of its lists:
+with most of them of French, German, Italian and Ukrainian. A word that ends in "*" stands for all
+words that begin so. Of its lists:
 
 - ``correlatives``: the second half of a pair: "neither … nor".
 - ``portuguese``: "no" is "in the" in Portuguese.
@@ -14,6 +14,8 @@ stands for all words that begin so. Of its lists:
 - ``starters``: where the words after one of these have a subject of their own, they are a clause.
 - ``pins``: a number beside one of these is a secret.
 - ``codes``: a code for one of ``locked`` is a secret; that of a door or a post office isn't.
+- ``strangers``: "the guy in front of me": other people who are nobody of the writer's.
+- ``possessive``: of the first words, those that are no subject.
 """
 
 import json

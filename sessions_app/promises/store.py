@@ -34,6 +34,7 @@ from memories_app.visibility import scope_of
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.leases import advisory_lock
+from sessions_app.conversations.chat_language import language_of
 from sessions_app.conversations.epochs import Reader, forgetting_wait
 from sessions_app.conversations.message_text import is_knowledge, without_notice
 from sessions_app.conversations.phrases import TEXTS
@@ -248,7 +249,8 @@ def _content(promise: Promise, message: Message) -> str:
         day=message.timestamp.astimezone(ZoneInfo(settings.BUSINESS_TIME_ZONE)),
         # A name with a colon would seem to end before the sentence.
         name=" ".join(name.replace(":", " ").split()),
-        language=chat.fixed_language or chat.language,
+        # In a chat that was made over the API nobody has written yet, perhaps.
+        language=chat.fixed_language or chat.language or language_of(promise.text),
     )
 
 

@@ -2,6 +2,8 @@
 
 Each row of customers.json: the message, the fact as a model notes it, its quote ("" is the whole
 message), and whether the fact becomes active, waits for staff ("review") or is dropped ("nowhere").
+Of the 113 rows about the past and about others, written before their rules, 59 were wrong at first
+sight and 5 with the first lists of words; of the 44 that were held out 4 were.
 """
 
 from __future__ import annotations

@@ -5,6 +5,10 @@ text replaced the older one, or stood before it), and 11 of its 46 pairs that st
 change. "held_out" was written when the rules were done: they found 27 of its 34, took none of its
 20 other pairs for one, and asked staff about one of these. By the misses they were mended, but for
 three ("missed"). "reported" are pairs that others found to be wrong, with their near misses.
+"by_kind" are 84 changes and 88 pairs that stay, written for kinds that were missed: at first sight
+35 were found and 5 of those that stay were taken for a change, afterwards 76 and none. Of
+"by_kind_held_out", written then, 15 of 17 were found and none of the 19 others. Misses are left
+out.
 """
 
 import json
@@ -50,6 +54,9 @@ def test_what_can_both_be_true_is_no_change(older: str, newer: str) -> None:
         ("I work at Intel", "I quit Intel", "where do I work?"),
         ("I'm pregnant", "I had the baby, a girl called Noa", "am I pregnant?"),
         ("My wedding is on 3 June 2027", "We moved the wedding to 10 June 2027", "my wedding?"),
+        ("My dentist is Dr. Katz", "I changed dentists, I see Dr. Amir now", "who is my dentist?"),
+        ("The key is under the mat", "The key is with the neighbour now", "the key, the mat?"),
+        ("My gym locker is number 41", "They gave me locker 77 instead", "which locker is mine?"),
         ("The winter tyres are stored on shelf 4", "The winter tyres are on shelf 9 now", "tyres?"),
     ],
 )

@@ -93,6 +93,25 @@ def test_an_answer_is_a_promise_of_its_chat(world: World, answers: Any) -> None:
     assert promise.valid_until is None
 
 
+@pytest.mark.parametrize(
+    ("language", "text", "first"),
+    [
+        ("he", QUOTE, "הובטח"),
+        ("", "אשלח לך את ההצעה מחר", "הובטח"),
+        ("", "Mañana te envío el presupuesto por aquí", "Prometido"),
+        ("", "Завтра пришлю вам смету", "Обещано"),
+    ],
+)
+def test_it_is_worded_in_the_language_of_the_chat_or_else_in_its_own(
+    world: World, answers: Any, language: str, text: str, first: str
+) -> None:
+    answers("Hello")
+    Chat.objects.update(language=language)
+    (promise,) = by_business(world, text)
+    assert promise.content.split()[0] == first
+    assert promise.content.endswith(f": {text}")
+
+
 def test_the_owner_promises_by_phone_in_a_paused_chat(world: World, answers: Any) -> None:
     answers("Hello")
     (promise,) = by_business(world, "אחזור אלייך מחר")

@@ -152,6 +152,56 @@ def test_a_confirmed_change_leaves_only_what_it_confirms(texts: tuple[str, ...])
     assert set(found[1:]) <= {texts[4].removeprefix("a: ")}
 
 
+# What was settled, its confirmation, what takes it back, the answer; nothing of "gone" may be left.
+TAKEN_BACK = [
+    ("pink", "let's do the pink one", "Great, pink it is.", "wait, scratch that. grey.", "Noted."),
+    ("marry", "I decided to marry your cook, haha", "He is flattered.", "Kidding.", "Ha!"),
+    ("elephant", "we decided to buy an elephant", "Oh!", "just joking", "Ha!"),
+    (
+        "oak",
+        "we'll take the oak table",
+        "The oak table is booked.",
+        "I changed my mind",
+        "All right",
+    ),
+    ("חמישי", "נלך על יום חמישי", "מעולה, קבעתי ליום חמישי", "התחרטתי", "אין בעיה"),
+    ("roja", "me quedo con la roja", "La silla roja queda reservada.", "cambié de idea", "Vale"),
+    ("preto", "vou levar o sofá preto", "Sofá preto reservado.", "mudei de ideia", "Certo"),
+    ("красн", "берём красный диван", "Красный диван забронирован.", "передумала", "Хорошо"),
+    ("الأحمر", "سآخذ الكرسي الأحمر", "تم حجز الكرسي الأحمر", "غيرت رأيي", "حسنا"),
+]
+KEPT = [
+    ("we'll take the oak table", "The oak table is booked.", "I haven't changed my mind"),
+    ("we'll take the oak table", "The oak table is booked.", "does it scratch easily?"),
+    ("we'll take the oak table", "The oak table is booked.", "you must be kidding about the price"),
+    ("נלך על יום חמישי", "מעולה, קבעתי ליום חמישי", "תודה, מצחיק"),
+    ("me quedo con la roja", "La silla roja queda reservada.", "¡qué broma de precio!"),
+    ("vou levar o sofá preto", "Sofá preto reservado.", "boa ideia"),
+    ("берём красный диван", "Красный диван забронирован.", "а если передумаю?"),
+    ("سآخذ الكرسي الأحمر", "تم حجز الكرسي الأحمر", "هل يمكن تغيير الرأي؟"),
+]
+
+
+@table(("gone", "first", "confirmed", "back", "answer"), TAKEN_BACK)
+def test_what_is_taken_back_is_no_decision(
+    gone: str, first: str, confirmed: str, back: str, answer: str
+) -> None:
+    assert gone in "".join(card_of(first, "a: " + confirmed).decisions)
+    card = card_of(first, "a: " + confirmed, back, "a: " + answer)
+    assert gone not in "".join([*card.decisions, card.outcome["settled"]])
+
+
+@table(("first", "confirmed", "then"), KEPT)
+def test_what_is_not_taken_back_stays(first: str, confirmed: str, then: str) -> None:
+    assert first in card_of(first, "a: " + confirmed).decisions
+    assert first in card_of(first, "a: " + confirmed, then).decisions
+
+
+def test_to_think_about_it_is_neither_a_decision_nor_a_task() -> None:
+    card = card_of("and if we took the small one?", "a: 600", "ok, will think about it", "a: Sure")
+    assert (card.decisions, card.todos, card.outcome["settled"]) == ((), (), "")
+
+
 def test_the_surest_decisions_stay_in_their_order() -> None:
     weak = ["a: Shall I book Tuesday at 9?", "Yes, Tuesday at 9 works for me."]
     sure = [f"We decided to take room {number} on June {number}." for number in range(3)]
