@@ -24,7 +24,7 @@ from memories_app.review.decide_proposals import (
     memories_keep_both,
     memories_merge,
 )
-from memories_app.review.filters import type_label
+from memories_app.review.filters import doubt_labels, type_label
 from memories_app.review.memory_history import Places, memory_address
 from memoryproject.foundation.admin_kit.list_csv import BoundedPaginator
 from memoryproject.foundation.admin_kit.staff_pages import staff_page
@@ -50,6 +50,10 @@ class MemoryDecisions(memory_rows.MemoryRows):
 
     def source_places(self, request: HttpRequest, message_ids: set[UUID]) -> Places:
         """Return the places of these messages in their chats, if the user may read them."""
+        raise NotImplementedError
+
+    def source_texts(self, request: HttpRequest, places: Places) -> Places:
+        """Return the texts of the messages that have these places."""
         raise NotImplementedError
 
     def chat_names(self, chat_ids: set[UUID]) -> dict[UUID, str]:
@@ -162,6 +166,7 @@ class MemoryDecisions(memory_rows.MemoryRows):
         places = self.source_places(
             request, {row.source_message_id for row in rows if row.source_message_id}
         )
+        texts = self.source_texts(request, places)
         names = self.chat_names({row.chat_id for row in rows if row.chat_id})
         context = {
             "page": page,
@@ -172,6 +177,8 @@ class MemoryDecisions(memory_rows.MemoryRows):
                     "address": memory_address(row.pk),
                     "answer": reverse("admin:memories_app_memory_answer", args=[row.pk]),
                     "place": places.get(row.source_message_id),
+                    "quoted": texts.get(row.source_message_id),
+                    "doubts": doubt_labels(row),
                     "chat": names.get(row.chat_id),
                     "typed": text if row.pk == about else row.content,
                     "open": row.pk == about,

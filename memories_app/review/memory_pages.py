@@ -15,7 +15,14 @@ from django.utils.translation import gettext as _, gettext_lazy
 from memories_app.models import Memory, MemoryStatus, Visibility
 from memories_app.review import filters, memory_history
 from memories_app.review.decisions import MemoryDecisions
-from memories_app.review.filters import STATUSES, VISIBILITIES, mark, source_label, type_label
+from memories_app.review.filters import (
+    STATUSES,
+    VISIBILITIES,
+    doubt_labels,
+    mark,
+    source_label,
+    type_label,
+)
 from memories_app.review.forms import AddForm, ChangeForm
 from memories_app.review.memory_rows import decides, pin_button, visibility_input
 from memoryproject.foundation.admin_kit.display import column, shown_json, shown_link, shown_short
@@ -223,6 +230,7 @@ class MemoryPages(MemoryDecisions):
             # The page shows the memory's own revisions below.
             "show_history": False,
             "waits": memory.status == MemoryStatus.PROPOSED,
+            "doubts": doubt_labels(memory),
         }
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
