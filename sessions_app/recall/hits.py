@@ -13,6 +13,7 @@ from memories_app.facts.validation import OPEN, PROMISE
 from memoryproject.foundation.retrieval.subqueries import asks_for_all
 from memoryproject.foundation.text.characters import cut_at_word
 from memoryproject.foundation.text.phone_numbers import number_shown
+from sessions_app.models.chats import GODFATHER
 
 MAX_NEIGHBOUR_LENGTH = 200
 
@@ -29,6 +30,14 @@ class Viewer:
 
     user_role: str
     chat_id: UUID | None = None
+
+    def rights(self) -> dict[str, Any]:
+        """Return the arguments of ``memories_visible``."""
+        return {
+            "is_owner": self.user_role == GODFATHER,
+            "is_staff": self.user_role == "staff",
+            "chat_id": self.chat_id,
+        }
 
 
 @dataclass(frozen=True)

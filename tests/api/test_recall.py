@@ -48,6 +48,27 @@ def said(api: Api) -> str:
     return str(session)
 
 
+def test_a_recall_says_that_vectors_wait(api: Api) -> None:
+    batch = [
+        {"content": f"Room {number} has a bath", "whatsapp_chat": CLIENT} for number in range(9)
+    ]
+    assert api.post("memories/batch/", {"memories": batch}).status_code == 201
+    question = {"query": "Where can I wash?"}
+
+    def degraded(**fields: Any) -> bool:
+        answer = api.post("memories/recall/", {**question, **fields}).json()
+        return bool(answer["degraded"])
+
+    assert degraded()
+    assert degraded(whatsapp_chat=CLIENT)
+    # What this person can't see isn't told, not even that it waits.
+    assert not degraded(whatsapp_chat=OTHER_CLIENT)
+    assert not degraded(whatsapp_chat=CLIENT, sources=["messages"])
+    assert not degraded(tags=["other"])
+    memories_embed(embedder())
+    assert not degraded()
+
+
 def test_a_memory_is_recalled_with_all_that_belongs_to_it(api: Api) -> None:
     key = remember(
         api, FACT, type="debt", tags=["t"], category="c", metadata={"client": "TestCorp"}
