@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property, partial
 from itertools import islice
-from typing import Any, TypeVar
+from typing import TypeVar
 from uuid import UUID
 
 from django.db import DatabaseError, connection, transaction

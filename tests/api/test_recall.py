@@ -10,6 +10,7 @@ import pytest
 from django.test import override_settings
 
 from sessions_app.models import Chat
+from sessions_app.tasks import embed_memories
 from tests.api.calling import Api, api_with, error_of
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT
 
@@ -65,7 +66,7 @@ def test_a_recall_says_that_vectors_wait(api: Api) -> None:
     assert not degraded(whatsapp_chat=OTHER_CLIENT)
     assert not degraded(whatsapp_chat=CLIENT, sources=["messages"])
     assert not degraded(tags=["other"])
-    memories_embed(embedder())
+    embed_memories()
     assert not degraded()
 
 
