@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import html
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,10 +14,12 @@ from django.test import Client
 from memories_app.models import Memory, MergeProposal
 from memories_app.review.consolidate import memories_propose_merges
 from memories_app.review.decide_proposals import contents_stamp
+from memories_app.review.filters import doubt_labels
 from memories_app.review.pending import memory_approve
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.audit.models import AuditEvent
 from sessions_app.embedding.choice import embedder
+from sessions_app.extraction import doubts, fact_store
 from sessions_app.forgetting.dependencies import build_forget_dependencies
 from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.models import Chat, Message
@@ -123,6 +127,15 @@ def test_the_page_says_why_each_waits(
     Memory.objects.filter(pk=waiting.pk).update(metadata={"to_review": ["confidence"]})
     assert confidence in words(admin_client.get(WAITING))
     assert confidence in words(admin_client.get(of(waiting)))
+
+
+def test_each_reason_of_a_doubt_has_words() -> None:
+    for module in (doubts, fact_store):
+        reasons = re.findall(r'yield "([a-z ]+)"', Path(module.__file__).read_text())
+        assert reasons
+        for reason in reasons:
+            (label,) = doubt_labels(Memory(metadata={"to_review": [reason]}))
+            assert label != reason, reason
 
 
 def test_the_message_is_shown_to_those_who_may_read_messages(

@@ -169,10 +169,7 @@ DISGUISED = re.compile(
 )
 
 # Without its end, such as "com": a name with a mark in it, at a well-known service.
-_MAIL = (
-    r"(?:g-?mail|hotmail|outlook|yahoo|icloud|proton(?:mail)?|walla|yandex"
-    r"|ג'?י?ימייל|וואלה|яндекс\w?|гмейл\w?|джимейл\w?|جيميل)(?!\w)"
-)
+_MAIL = rf"{_words('mail')}(?!\w)"
 SHORTENED = re.compile(
     rf"(?<![\w.@])[^\W\d_](?:[^\W_]|-){{1,30}}(?:[._]\w{{2,30}}(?<!\.com)(?<!\.net)(?<!\.org)|(?<=\d))"
     rf"(?: ?@ ?| (?:at|en|no|bei|auf|sur|chez|su|на|على|في) | ב-?){_MAIL}",
