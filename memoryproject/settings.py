@@ -237,7 +237,8 @@ AUTH_PASSWORD_VALIDATORS = [
 LANGUAGE_CODE = "en"
 # Only for the staff's pages: see dashboard.middleware. The API and WhatsApp have their own rules.
 LANGUAGES = [("en", "English"), ("he", "Hebrew")]
-LOCALE_PATHS = [Path(__file__).with_name("locale")]
+# The second corrects Django's own Hebrew.
+LOCALE_PATHS = [Path(__file__).parent / name for name in ("locale", "locale/corrected")]
 USE_I18N = True
 USE_TZ = True
 TIME_ZONE = "UTC"

@@ -68,6 +68,8 @@ class HoursForm(forms.ModelForm):  # type: ignore[type-arg]
         super().__init__(*args, **kwargs)
         for name in self.NAMES:
             self.initial[name] = self.instance.hours.get(name, "")
+            # Read there for whoever may not change them.
+            setattr(self.instance, name, self.initial[name] or "–")
         self.fields["away_text"].validators.append(placeholders_check)
 
     def clean(self) -> dict[str, Any]:

@@ -44,6 +44,12 @@ class MemoryDecisions(memory_rows.MemoryRows):
         """Return the places of these messages in their chats, if the user may read them."""
         raise NotImplementedError
 
+    def source_texts(
+        self, request: HttpRequest, places: memory_history.Places
+    ) -> memory_history.Places:
+        """Return the texts of the messages that have these places."""
+        raise NotImplementedError
+
     def chat_names(self, chat_ids: set[UUID]) -> dict[UUID, str]:
         """Return staff's names of these chats."""
         raise NotImplementedError
@@ -158,6 +164,7 @@ class MemoryDecisions(memory_rows.MemoryRows):
         places = self.source_places(
             request, {row.source_message_id for row in rows if row.source_message_id}
         )
+        texts = self.source_texts(request, places)
         names = self.chat_names({row.chat_id for row in rows if row.chat_id})
         context = {
             "page": page,
@@ -168,6 +175,8 @@ class MemoryDecisions(memory_rows.MemoryRows):
                     "address": memory_history.memory_address(row.pk),
                     "answer": reverse("admin:memories_app_memory_answer", args=[row.pk]),
                     "place": places.get(row.source_message_id),
+                    "quoted": texts.get(row.source_message_id),
+                    "doubts": filters.doubt_labels(row),
                     "chat": names.get(row.chat_id),
                     "typed": text if row.pk == about else row.content,
                     "open": row.pk == about,

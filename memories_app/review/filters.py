@@ -42,6 +42,13 @@ def type_label(value: str) -> str:
     return str(_WORDS["types"].get(value, value))
 
 
+def doubt_labels(memory: Memory) -> list[str]:
+    """Return why the memory waits for staff; a reason of another version as it is stored."""
+    reasons = memory.metadata.get("to_review")
+    listed = reasons if isinstance(reasons, list) else []
+    return [str(_WORDS["doubts"].get(str(reason), reason)) for reason in listed]
+
+
 def source_label(value: str) -> str:
     return str(_WORDS["sources"].get(value, value)) or "–"
 

@@ -14,7 +14,14 @@ from django.utils.translation import gettext as _, gettext_lazy
 
 from memories_app.models import Memory, MemoryStatus, Visibility
 from memories_app.review import decisions, filters, forms, memory_history, memory_rows
-from memories_app.review.filters import STATUSES, VISIBILITIES, mark, source_label, type_label
+from memories_app.review.filters import (
+    STATUSES,
+    VISIBILITIES,
+    doubt_labels,
+    mark,
+    source_label,
+    type_label,
+)
 from memoryproject.foundation.admin_kit.display import column, shown_json, shown_link, shown_short
 from memoryproject.foundation.admin_kit.list_filters import period_filter
 from memoryproject.foundation.admin_kit.staff_pages import OwnPage
@@ -220,6 +227,7 @@ class MemoryPages(decisions.MemoryDecisions):
             # The page shows the memory's own revisions below.
             "show_history": False,
             "waits": memory.status == MemoryStatus.PROPOSED,
+            "doubts": doubt_labels(memory),
         }
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:

@@ -132,6 +132,8 @@ def _guess(text: str, before: str, expected: Collection[str] = ()) -> Guess:
     for codes in known:
         for language in codes:
             weights[language] += WORDS / len(codes) / len(words)
+    if "¿" in text or "¡" in text:
+        weights["es"] += WORDS
     if not _UKRAINIAN.search(text):
         weights["uk"] -= NO_UKRAINIAN * letters
     for likely in (before,) if before in weights else {"en", *expected}:

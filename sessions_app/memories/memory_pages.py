@@ -1,7 +1,7 @@
 """The pages of memories and proposals, with the parts that need the embedder and the chats."""
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -127,6 +127,13 @@ class MemoryAdmin(ForgetAction, PromisePages, TableImportPages, MemoryTransfer, 
             pk: f"{reverse('admin:sessions_app_chat_conversation', args=[chat_id])}?at={pk}#m-{pk}"
             for pk, chat_id in found
         }
+
+    def source_texts(self, request: HttpRequest, places: Mapping[UUID, str]) -> dict[UUID, str]:
+        """Return what stands in these messages; there are places only for who may read them."""
+        texts = dict(Message.objects.filter(pk__in=places).values_list("pk", "content"))
+        if texts:
+            staff_read_record(request, list="message", searched=False)
+        return texts
 
     def also_waiting(self, request: HttpRequest) -> dict[str, Any]:
         found: dict[str, Any] = {}

@@ -12,6 +12,7 @@ from django.db.models import QuerySet
 from memories_app.facts.validation import OPEN, PROMISE
 from memoryproject.foundation.retrieval.subqueries import asks_for_all
 from memoryproject.foundation.text import characters, phone_numbers
+from sessions_app.models.chats import GODFATHER
 
 MAX_NEIGHBOUR_LENGTH = 200
 
@@ -28,6 +29,14 @@ class Viewer:
 
     user_role: str
     chat_id: UUID | None = None
+
+    def rights(self) -> dict[str, Any]:
+        """Return the arguments of ``memories_visible``."""
+        return {
+            "is_owner": self.user_role == GODFATHER,
+            "is_staff": self.user_role == "staff",
+            "chat_id": self.chat_id,
+        }
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property, partial
 from itertools import islice
-from typing import Any, TypeVar
+from typing import TypeVar
 from uuid import UUID
 
 from django.db import DatabaseError, connection, transaction
@@ -128,15 +128,8 @@ class Search:
             lines.with_neighbours(best) if lines else best, degraded=failed or not embedded
         )
 
-    def _rights(self) -> dict[str, Any]:
-        return {
-            "is_owner": self.viewer.user_role == GODFATHER,
-            "is_staff": self.viewer.user_role == "staff",
-            "chat_id": self.viewer.chat_id,
-        }
-
     def _memories_visible(self) -> QuerySet[Memory]:
-        visible = memories_visible(**self._rights(), as_of=self.as_of)
+        visible = memories_visible(**self.viewer.rights(), as_of=self.as_of)
         if self.viewer.user_role not in (GODFATHER, "staff"):
             visible = visible.exclude(type=PROMISE, metadata__contains=ONLY_ASKS)
         return visible.filter(self.memories_where) if self.memories_where else visible
@@ -155,7 +148,7 @@ class Search:
                 MemoryEmbedding,
                 "memory",
             )
-            for scope in scopes_visible(**self._rights())
+            for scope in scopes_visible(**self.viewer.rights())
         ]
 
     def _message_texts(self) -> list[Texts]:

@@ -10,6 +10,7 @@ import pytest
 from django.test import override_settings
 
 from sessions_app.models import Chat
+from sessions_app.tasks import embed_memories
 from tests.api.calling import Api, api_with, error_of
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT
 
@@ -46,6 +47,27 @@ def said(api: Api) -> str:
     answer = api.post(f"sessions/{session}/messages/", {"messages": body})
     assert answer.status_code == 201, answer.content
     return str(session)
+
+
+def test_a_recall_says_that_vectors_wait(api: Api) -> None:
+    batch = [
+        {"content": f"Room {number} has a bath", "whatsapp_chat": CLIENT} for number in range(9)
+    ]
+    assert api.post("memories/batch/", {"memories": batch}).status_code == 201
+    question = {"query": "Where can I wash?"}
+
+    def degraded(**fields: Any) -> bool:
+        answer = api.post("memories/recall/", {**question, **fields}).json()
+        return bool(answer["degraded"])
+
+    assert degraded()
+    assert degraded(whatsapp_chat=CLIENT)
+    # What this person can't see isn't told, not even that it waits.
+    assert not degraded(whatsapp_chat=OTHER_CLIENT)
+    assert not degraded(whatsapp_chat=CLIENT, sources=["messages"])
+    assert not degraded(tags=["other"])
+    embed_memories()
+    assert not degraded()
 
 
 def test_a_memory_is_recalled_with_all_that_belongs_to_it(api: Api) -> None:

@@ -33,9 +33,9 @@ MAX_FOR_CONTEXT = 16
 # for it.
 MAX_FOR_BATCH = 13
 # Token, call, embedder, what changed, what was found, and what recall shows of memories and of
-# messages; three that read the scope: in a transaction that has written, a scope is read anew each
-# time.
-MAX_OF_RECALL = 10
+# messages, and whether vectors wait; three that read the scope: in a transaction that has written,
+# a scope is read anew each time.
+MAX_OF_RECALL = 11
 ENDS = ("BEGIN", "COMMIT")
 
 

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import html
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import Permission, User
 from django.test import Client
 
 from memories_app.models import Memory, MergeProposal
 from memories_app.review.consolidate import memories_propose_merges
 from memories_app.review.decide_proposals import contents_stamp
+from memories_app.review.filters import doubt_labels
 from memories_app.review.pending import memory_approve
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.audit.models import AuditEvent
 from sessions_app.embedding.choice import embedder
+from sessions_app.extraction import doubts, fact_store
 from sessions_app.forgetting.dependencies import build_forget_dependencies
 from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.models import Chat, Message
@@ -101,6 +106,50 @@ def test_what_is_ticked_is_decided_at_once(admin_client: Client, waiting: Memory
     assert Memory.objects.count() == 2
     events = AuditEvent.objects.filter(action="memory.reject")
     assert [event.details.get("reason") for event in events] == ["wrong", "wrong"]
+
+
+@pytest.mark.parametrize(
+    ("language", "question", "confidence"),
+    [
+        ("en", "the message is a question", "low confidence"),
+        ("he", "ההודעה היא שאלה", "ביטחון נמוך"),
+    ],
+)
+def test_the_page_says_why_each_waits(
+    admin_client: Client, waiting: Memory, language: str, question: str, confidence: str
+) -> None:
+    Memory.objects.filter(pk=waiting.pk).update(metadata={"to_review": ["question", "of later"]})
+    admin_client.post("/admin/language/", {"language": language, "next": "/admin/"})
+    shown_now = words(admin_client.get(WAITING))
+    assert f"{question} · of later" in shown_now
+    assert "I think Dana may like tea" in shown_now
+    assert confidence not in shown_now
+    Memory.objects.filter(pk=waiting.pk).update(metadata={"to_review": ["confidence"]})
+    assert confidence in words(admin_client.get(WAITING))
+    assert confidence in words(admin_client.get(of(waiting)))
+
+
+def test_each_reason_of_a_doubt_has_words() -> None:
+    for module in (doubts, fact_store):
+        reasons = re.findall(r'yield "([a-z ]+)"', Path(module.__file__).read_text())
+        assert reasons
+        for reason in reasons:
+            (label,) = doubt_labels(Memory(metadata={"to_review": [reason]}))
+            assert label != reason, reason
+
+
+def test_the_message_is_shown_to_those_who_may_read_messages(
+    admin_client: Client, client: Client, waiting: Memory
+) -> None:
+    user = User.objects.create_user("reader", is_staff=True)
+    user.user_permissions.add(Permission.objects.get(codename="view_memory"))
+    client.force_login(user)
+    shown_now = words(client.get(WAITING))
+    assert "Dana likes tea" in shown_now
+    assert "I think Dana may like tea" not in shown_now
+    assert AuditEvent.objects.filter(action="conversation.read").count() == 0
+    page(admin_client, WAITING)
+    assert AuditEvent.objects.filter(action="conversation.read").exists()
 
 
 def test_one_that_changed_meanwhile_is_left_alone(admin_client: Client, waiting: Memory) -> None:

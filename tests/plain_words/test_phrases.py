@@ -506,6 +506,12 @@ def test_what_is_about_some_is_for_nobody_else(fact: str) -> None:
         ("I live in Haifa", ("he", "ru"), "en"),
         ("אני גר בחיפה", ("ru",), "he"),
         ("Dana", ("he",), ""),
+        ("la caparra viene restituita se disdico?", ("he",), "it"),
+        ("la ricevuta viene spedita a casa?", ("he",), "it"),
+        ("se piove la gita viene annullata?", ("he",), "it"),
+        ("¿se devuelve la fianza si cancelo?", ("he",), "es"),
+        ("viene alguien a casa?", ("he",), "es"),
+        ("me interesa una visita", ("he",), "es"),
     ],
 )
 def test_a_short_first_message_is_rather_in_a_language_that_is_expected(

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.utils import timezone as clock
 
@@ -16,6 +17,7 @@ from sessions_app.hours_answers import hours_answer
 from sessions_app.inbox.needs import is_unknown
 from sessions_app.models import AssistantProfile, ChatPause, Turn
 from sessions_app.tasks import tell_hours
+from tests.shown import words
 from tests.world import CLIENT, World
 
 pytestmark = pytest.mark.django_db
@@ -245,6 +247,19 @@ def test_a_hand_over_says_when_somebody_answers(world: World) -> None:
 def posted(**texts: str) -> dict[str, Any]:
     names = ("sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday")
     return {**dict.fromkeys((*names, "dates", "away_text"), ""), **texts}
+
+
+def test_whoever_may_only_read_sees_the_hours_in_hebrew(client: Client) -> None:
+    AssistantProfile.objects.create(pk=1, hours={"sunday": "9:00-17:00"})
+    reader = User.objects.create_user("reader", is_staff=True)
+    reader.user_permissions.add(Permission.objects.get(codename="view_openinghours"))
+    client.force_login(reader)
+    client.post("/admin/language/", {"language": "he", "next": "/admin/"})
+    shown = words(client.get(FORM))
+    names = "ראשון 9:00-17:00 שני – שלישי – רביעי – חמישי – שישי – שבת –"
+    for text in (names, "ימים אחרים –", "טקסט בזמן סגירה –"):
+        assert text in shown
+    assert "None" not in shown
 
 
 def test_the_form(admin_client: Client) -> None:

@@ -8,6 +8,8 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import datetime, timedelta
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +19,12 @@ from django.apps import apps
 from django.conf import settings
 from django.contrib import admin
 from django.contrib.admin.utils import flatten_fieldsets, label_for_field
+from django.template.defaultfilters import filesizeformat
 from django.test import Client
 from django.urls import reverse
 from django.utils import translation
 from django.utils.functional import Promise
+from django.utils.timesince import timesince
 
 from tests.staff.expected import LISTS
 
@@ -64,6 +68,22 @@ def test_the_compiled_catalogue_is_the_written_one() -> None:
     }
 
 
+def test_counted_words_of_django_are_hebrew_for_every_number() -> None:
+    """Its Hebrew has a rule of four forms, and three of them."""
+    folders = map(import_module, ("django.conf", "django.contrib.admin", "django.contrib.auth"))
+    with translation.override("he"):
+        for folder in folders:
+            path = Path(folder.__path__[0]) / "locale" / "he" / "LC_MESSAGES" / "django.po"
+            for entry in polib.pofile(str(path)):
+                if entry.msgid_plural and entry.msgstr_plural[0]:
+                    for number in (0, 1, 2, 3, 9, 10, 11, 20, 491):
+                        text = translation.ngettext(entry.msgid, entry.msgid_plural, number)
+                        assert re.search("[א-ת]", text), (entry.msgid, number)
+        assert filesizeformat(0) == "0\xa0בתים"
+        began = datetime(2026, 11, 30)
+        assert timesince(began - timedelta(hours=2, minutes=58), began) == "שעתיים, 58\xa0דקות"
+
+
 def _names_in_models() -> Iterator[tuple[str, Any]]:
     """The names that the models of this project give themselves, their fields and choices."""
     for app in OUR_APPS:
@@ -86,6 +106,15 @@ def test_every_name_in_a_model_is_marked_for_translation() -> None:
     names = dict(_names_in_models())
     assert len(names) > 500
     assert [place for place, name in names.items() if not isinstance(name, Promise)] == []
+
+
+def test_the_corrections_of_django_are_compiled() -> None:
+    written = Path(settings.LOCALE_PATHS[1]) / "he" / "LC_MESSAGES" / "django.po"
+    forms = [
+        {entry.msgid: entry.msgstr_plural for entry in of}
+        for of in (polib.pofile(str(written)), polib.mofile(str(written.with_suffix(".mo"))))
+    ]
+    assert forms[0] == forms[1]
 
 
 @pytest.mark.processes

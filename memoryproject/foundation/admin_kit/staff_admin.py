@@ -130,7 +130,10 @@ class StaffAdmin(ModelAdmin):  # type: ignore[misc]
     ) -> Any:
         if obj is not None and self.has_change_permission(request, obj):
             kwargs["form"] = conflict_checked(kwargs.get("form") or self.form)
-        return super().get_form(request, obj, change, **kwargs)
+        form = super().get_form(request, obj, change, **kwargs)
+        # For whoever may only read, Django names a field of the form alone by its attribute.
+        form._meta.labels = {name: each.label for name, each in form.base_fields.items()}
+        return form
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None

@@ -168,6 +168,14 @@ DISGUISED = re.compile(
     re.IGNORECASE,
 )
 
+# Without its end, such as "com": a name with a mark in it, at a well-known service.
+_MAIL = rf"{_words('mail')}(?!\w)"
+SHORTENED = re.compile(
+    rf"(?<![\w.@])[^\W\d_](?:[^\W_]|-){{1,30}}(?:[._]\w{{2,30}}(?<!\.com)(?<!\.net)(?<!\.org)|(?<=\d))"
+    rf"(?: ?@ ?| (?:at|en|no|bei|auf|sur|chez|su|на|على|في) | ב-?){_MAIL}",
+    re.IGNORECASE,
+)
+
 # A telephone number in words, and the code behind the number of a card.
 _MIN_NUMERALS, _MIN_SPELLED = 3, 7
 _NUMERALS = frozenset(word for each in _LISTS for word in each["digit"])
@@ -222,10 +230,19 @@ _DATE = (
     r"|(?<![\d.,])(?:19\d\d|20[01]\d)(?!\d)(?: год[ау]?(?!\w))?)"
 )
 _BIRTH = _words("birth")
+# At the beginning of a sentence: a shop or a brand has no birthday.
+BIRTH_OF_THING = re.compile(
+    r"(?:^|(?<=[.!?;,] ))(?:[^\W\d_]{1,8} ){0,2}"
+    rf"[הוא]?(?:ال)?{_words('thing')}(?!\w)(?: [^\W\d_]{{1,8}}){{0,2}}? {_BIRTH}{_END}"
+    rf"[^\d,;!?\n\x00]{{0,40}}?(?P<code>{_DATE})",
+    re.IGNORECASE | re.MULTILINE,
+)
 BIRTH_WORD = re.compile(_BIRTH, re.IGNORECASE)
 BIRTH = re.compile(
     # A date before the word is taken already.
     rf"(?<!\x00)(?<!\x00 ){_START}{_BIRTH}{_END}(?:[^\d,;!?\n\x00]{{0,40}}?(?P<code>{_DATE})"
+    # nobody lives who was born then
+    rf"(?!{_OF}1[0-8]\d\d(?!\d))"
     # a day alone stands close to the word
     rf"|:? (?:(?!на ){_LETTERS}{{1,3}} ){{0,2}}"
     r"(?P<day>[0-3]?\d[./](?:0\d|1[0-2])|20[23]\d(?!\d))"
@@ -289,9 +306,9 @@ OTHERS = re.compile(
 UNIX_TIME = re.compile(r"(?<![\d+.-])1[67]\d{8}(?:\.\d{1,6}|\d{3})?(?![\d-])")
 REFERENCE = re.compile(
     rf"{_START}{_words('reference')}{_END}(?:[^\S\n]?[:#№]{{1,2}}|[^\S\n]{_words('number')}(?!\w)){{0,3}}"
-    # A number that begins with 0 may be a telephone's.
+    # Behind a colon, a number that begins with 0 may be a telephone's.
     r"[^\S\n]{0,2}(?P<code>(?:(?-i:[A-Z]{2}) (?=\d{1,4}(?! ?\d))|[^\W\d_]{0,6}[-_/]?)"
-    r"(?!0\d{8,10}(?!\d))\d[\w/-]{0,40}"
+    r"(?:(?<!:)(?<!: )|(?!0\d{8,10}(?!\d)))\d[\w/-]{0,40}"
     r"(?: \d{4}(?= \d)){0,4}(?:(?<=\d{4}) \d{1,4}(?!\d))?)",
     re.IGNORECASE,
 )
@@ -304,10 +321,10 @@ IDENTIFIER = re.compile(
 # A text without any of the following has no personal data that is recognised. They are cheap.
 SUSPECT = re.compile(
     rf"\d|\w{{20}}|[@:=\uff20\"״]|(?<= )(?:\S?at\S?|{_words('at')})(?= )|{_BRACKETED}"
-    rf"|{_words('password')}|alias ",
+    rf"|{_words('password')}|alias |-----BEGIN|{_MAIL}",
     re.I,
 )
-AT = re.compile(rf"@|{_BRACKETED}| (?:{_words('at')})(?= )", re.IGNORECASE)
+AT = re.compile(rf"@|{_BRACKETED}| (?:{_words('at')})(?= )|{_MAIL}", re.IGNORECASE)
 LONG_NUMBER = re.compile(
     r"\d(?:[ ./()+-]{0,6}\d){5}|\d[ºª]|\d{4}(?<=[a-z]{5}\d{4})[a-z]"
     r"|\d\d(?<=[a-z]{6}\d\d)[a-z]\d\d|bc1|0x|\d, (?:[a-z]{1,2}-)?\d{4}",
@@ -316,7 +333,7 @@ LONG_NUMBER = re.compile(
 NAMES = (
     *("birth", "passport", "id", "account", "branch", "plate", "secret", "password", "code"),
     *("bare_code", "as_password", "combination", "phrase", "login", "phone", "vehicle", "network"),
-    *("opening", "card_code"),
+    *("opening", "card_code", "card"),
 )
 PLACES = (
     *("address", "living", "whereabouts", "street", "street_after", "street_mid"),

@@ -36,6 +36,7 @@ _MIN_DIGITS = {
     "plate": 2,
     "vehicle": 2,
     "phone": 5,
+    "card": 13,
 }
 _MIN_LENGTH = {"plate": 4, "vehicle": 6}
 _CLASS_OF_NAMED = {"branch": "account", "vehicle": "plate"}
@@ -138,6 +139,7 @@ class _Search:
         if patterns.AT.search(self._text):
             self._take(self._all(patterns.EMAIL, "email"))
             self._take(self._all(patterns.DISGUISED, "email"))
+            self._take(self._all(patterns.SHORTENED, "email"))
         self._take(self._all(patterns.KEY, "secret"))
         if patterns.holds_numerals(self._text):
             spelled = self._all(patterns.SPELLED, "phone")
@@ -148,6 +150,7 @@ class _Search:
         has_word = patterns.KNOWN_WORD.search(self._text.lower()) is not None
         has_number = patterns.LONG_NUMBER.search(self._text) is not None
         if has_word and patterns.BIRTH_WORD.search(self._text):
+            self._take(self._all(patterns.BIRTH_OF_THING))
             self._take(self._all(patterns.BIRTH_AFTER, "birth"))
             self._take(self._all(patterns.BIRTH, "birth"))
         if has_word:
@@ -170,7 +173,7 @@ class _Search:
         if has_word or has_number:
             self._take(self._all(patterns.REFERENCE))
         if has_word:
-            for kind in ("passport", "id", "account", "branch", "phone"):
+            for kind in ("passport", "id", "account", "branch", "phone", "card"):
                 self._take(self._named(kind))
         if has_word or has_number:
             for pattern in patterns.ADDRESSES:
@@ -253,6 +256,10 @@ def _is_named(code: str, kind: str) -> bool:
     from stdnum import luhn  # noqa: PLC0415 slow to import
 
     digits = re.sub(r"\D", "", code)
+    groups = re.findall(r"\d+", code)
+    # years, or the numbers of pieces
+    if kind == "card" and groups[1:] and all(re.match("19|20|..00", each) for each in groups):
+        return False
     if len(re.sub(r"[\W_]", "", code)) < _MIN_LENGTH.get(kind, 0):
         return False
     is_card = kind == "account" and len(digits) in (15, 16) and luhn.is_valid(digits)

@@ -3,11 +3,13 @@
 from typing import Any, TypeVar
 
 from django.conf import settings
+from django.db.models import Q
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memories_app.facts.validation import MAX_LABEL
+from memories_app.visibility import memories_visible
 from memoryproject.foundation.rest_kit import fields, serializers as kit
 from memoryproject.foundation.rest_kit.authentication import Caller
 from memoryproject.foundation.rest_kit.errors import refuse
@@ -105,9 +107,10 @@ class RecallView(ApiView):
         name = body.get("whatsapp_chat") or own_chat(self.caller)
         chat = chat_in_reach(self.caller, name) if name else None
         wheres = recall_filters(body, _sources(body, has_chat=bool(name)), self.caller)
+        viewer = _viewer(name, chat)
         found = recall(
             query=body["query"],
-            viewer=_viewer(name, chat),
+            viewer=viewer,
             embedder=embedder(),
             top_k=body.get("top_k", settings.RECALL_TOP_K),
             min_similarity=body.get("min_similarity", settings.RECALL_MIN_SIMILARITY),
@@ -120,7 +123,8 @@ class RecallView(ApiView):
         if chat is not None and any(hit.source == "message" for hit in found.hits):
             self.record_read(object_type="chat", object_id=chat.pk, chat_id=chat.pk)
         results = _recalled(found.hits, self.caller)
-        answer = {"results": results, "degraded": found.degraded}
+        degraded = found.degraded or _vectors_wait(viewer, wheres.get(MEMORIES))
+        answer = {"results": results, "degraded": degraded}
         return Response(RecallAnswerSerializer(answer).data)
 
 
@@ -133,6 +137,14 @@ def _viewer(name: str | None, chat: Chat | None) -> Viewer:
         return Viewer(STAFF)
     is_group = name.endswith("@g.us")
     return Viewer(user_role(addresses=[name], is_group=is_group, godfather=memory.godfather))
+
+
+def _vectors_wait(viewer: Viewer, within: Q | None) -> bool:
+    """Return whether memories that are searched are found by their words only, for now."""
+    if within is None:
+        return False
+    waiting = memories_visible(**viewer.rights()).filter(within, vector_due_at__isnull=False)
+    return waiting.exists()
 
 
 def _sources(body: dict[str, Any], *, has_chat: bool) -> list[str]:
