@@ -14,8 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
+from django.contrib.auth.password_validation import validate_password
 from django.core.checks import ERROR as ERROR, CheckMessage, Critical, Error, Warning, register
+from django.core.exceptions import ValidationError
 
+from memoryproject.folders import FILES
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.configured import model_server
 from memoryproject.foundation.integrations.llm.base import model_tokens
@@ -39,6 +42,32 @@ SETTINGS = "settings"
 def settings_are_valid(**_: Any) -> list[CheckMessage]:
     """Report the environment variables that have a wrong value."""
     return [Error(text, id="memory.E001") for text in settings.CONFIG_ERRORS]
+
+
+@register(SETTINGS)
+def names_are_known(**_: Any) -> list[CheckMessage]:
+    """Warn of names that nothing reads, and that were surely meant as settings."""
+    hint = ErrorText("setting_unknown_hint", path=FILES / ".env.example")
+    return [
+        Warning(ErrorText("setting_unknown", name=name, known=known), hint=hint, id="memory.W025")
+        for name, known in settings.CONFIG_UNKNOWN.items()
+    ]
+
+
+@register(SETTINGS)
+def admin_password_is_strong(**_: Any) -> list[CheckMessage]:
+    """Check ADMIN_PASSWORD as other passwords. It may be weak where only this network logs in."""
+    if not settings.ADMIN_PASSWORD:
+        return []
+    try:
+        validate_password(settings.ADMIN_PASSWORD)
+    except ValidationError as error:
+        text = ErrorText("password_weak", why=" ".join(error.messages))
+        hint = ErrorText("password_hint")
+        if any(map(is_public, settings.ALLOWED_HOSTS)):
+            return [Error(text, hint=hint, id="memory.E011")]
+        return [Warning(text, hint=hint, id="memory.W026")]
+    return []
 
 
 @register(SETTINGS)

@@ -16,9 +16,10 @@ import json
 import os
 import re
 import secrets
-from collections.abc import Collection, Mapping, MutableMapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from decimal import Decimal
+from difflib import SequenceMatcher
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -65,7 +66,15 @@ MODEL_PRICE = re.compile(
 )
 
 # As environ.Env reads them.
-ENV_LINE = re.compile(r"(?:export )?[A-Za-z_0-9]+=")
+ENV_LINE = re.compile(r"(?:export )?([A-Za-z_0-9]+)=")
+# A comment behind a value. JSON may hold the sign: nothing is cut off what has bare quotes.
+COMMENTED = re.compile(
+    r"""^((?:export )?\w+=(?:'[^']*'|"(?:[^"\\]|\\.)*"|[^'"]*?))\s+(?:#.*)?$""", re.ASCII
+)
+# Settings that only libraries read.
+OF_LIBRARIES = ("OTEL_", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID", "OPENAI_LOG")
+# In longer names a second letter may be wrong; shorter names of the environment may be anything.
+LONG_NAME, SHORT_NAME = 24, 12
 
 
 class InvalidSetting(Exception):
@@ -383,8 +392,10 @@ class Environment:
 OF_ENV_FILE = "MEMORY_OF_ENV_FILE"
 
 
-def read_env_file(path: Path, errors: list[str]) -> None:
+def read_env_file(path: Path, errors: list[str]) -> list[str]:
     """Put the settings of an .env file into the environment, which wins over them.
+
+    Return their names.
 
     A file that can't be used and lines that are no settings are added to ``errors``: whoever wrote
     them relies on them. Their text may be a secret, and is not repeated.
@@ -393,15 +404,46 @@ def read_env_file(path: Path, errors: list[str]) -> None:
         # Windows' Notepad begins a file with a byte order mark.
         content = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
-        return
+        return []
     except (OSError, UnicodeDecodeError) as error:
         errors.append(ErrorText("env_file_unusable", path=path, why=error))
-        return
+        return []
     lines = [line if line.strip() else "" for line in content.splitlines()]
     for number, line in enumerate(lines, start=1):
         if line and not line.lstrip().startswith("#") and not ENV_LINE.match(line):
             errors.append(ErrorText("env_file_line", path=path, number=number))
-    environ.Env.read_env(StringIO("\n".join(filter(ENV_LINE.match, lines))))
+    given = [COMMENTED.sub(r"\1", line) for line in filter(ENV_LINE.match, lines)]
+    environ.Env.read_env(StringIO("\n".join(given)))
+    return [found[1] for found in map(ENV_LINE.match, lines) if found]
+
+
+def unknown_names(
+    given: Iterable[str], of_file: Collection[str], known: Collection[str]
+) -> dict[str, str]:
+    """Return the names that are no settings but were surely meant as one, with the nearest setting.
+
+    Those have a letter too many, missing, wrong or swapped; in the file (``of_file``) also short
+    ones, in any case of letters, and those that begin with the same word as a setting.
+    """
+    found = {}
+    for name in sorted({*given, *of_file}.difference(known)):
+        words = (name.upper() if name in of_file else name).split("_")
+        nearest = [each for each in known if _is_misspelt("_".join(words), each)]
+        if name in of_file and not (nearest or name.startswith(OF_LIBRARIES)):
+            nearest = [each for each in known if each.split("_")[0] == words[0]]
+        if nearest and (name in of_file or len(name) >= SHORT_NAME):
+            found[name] = max(nearest, key=lambda each: len({*words}.intersection(each.split("_"))))
+    return found
+
+
+def _is_misspelt(name: str, other: str) -> bool:
+    """Return whether hardly any letter differs; two that are swapped count as one."""
+    length, limit = max(len(name), len(other)), 1 + (len(other) >= LONG_NAME)
+    # Comparing takes long.
+    if abs(len(name) - len(other)) > limit or len(set(name) ^ set(other)) > 2 * limit:
+        return False
+    blocks = SequenceMatcher(None, name, other).get_matching_blocks()
+    return length - sum(block.size for block in blocks) <= limit
 
 
 def read_config_file(path: Path, notes: list[Note]) -> dict[str, Any]:

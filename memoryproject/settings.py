@@ -19,6 +19,7 @@ from memoryproject.environment import (
     read_config_file,
     read_env_file,
     secret_from_file,
+    unknown_names,
 )
 from memoryproject.folders import FILES, HOME
 from memoryproject.foundation.embedded_postgres import EmbeddedPostgres
@@ -35,7 +36,7 @@ BASE_DIR = FILES
 # The programs of a run inherit what it read in .env, so that all have the same.
 _environment = frozenset(os.environ).difference(os.environ.get(OF_ENV_FILE, "").split(","))
 env = Environment(values=os.environ)
-read_env_file(HOME / ".env", env.errors)
+_of_env_file = read_env_file(HOME / ".env", env.errors)
 MEMORY_CONFIG = env.read("MEMORY_CONFIG", OWN_SETTINGS["MEMORY_CONFIG"])
 if MEMORY_CONFIG:
     env.config = read_config_file(Path(MEMORY_CONFIG), env.notes)
@@ -61,6 +62,8 @@ vars().update(_own)
 # The errors of the environment for the system checks, and the notes to log at start.
 CONFIG_ERRORS = env.errors
 CONFIG_NOTES = env.notes
+# The names that were surely meant as settings, with the nearest setting.
+CONFIG_UNKNOWN = unknown_names(_environment, _of_env_file, OWN_SETTINGS)
 # The origin of each setting, shown to staff.
 CONFIG_ORIGINS = {name: env.origin(name, _environment) for name in OWN_SETTINGS}
 # How often a process looks for settings that were changed in the browser. None: never by itself.

@@ -16,6 +16,11 @@ from memoryproject.foundation.tables import read_table
 TEXTS = "commands.yaml"
 UNUSABLE = "The database can't be used: {error}"
 MEMORY_OFF = "The memory system is disabled: set ENABLE_MEMORY_SYSTEM=true."
+UNREACHABLE = (
+    "{error}\nThis is the database of DATABASE_URL, {place}/{NAME}. Check that it runs and can "
+    "be reached from here, and that host, port, user and password are right. Where DATABASE_URL "
+    "is not set, the server starts a database of its own."
+)
 GO_ON = "Stopped. What is in stays; run it again to go on."
 
 
@@ -24,6 +29,18 @@ class UsageError(CommandError):
 
     def __init__(self, text: str) -> None:
         super().__init__(text, returncode=2)
+
+
+def error_words(error: BaseException) -> str:
+    """Return an error's text; of a database that can't be reached, with its place and advice."""
+    text = str(error).strip()
+    # Only errors of the server have a state.
+    is_unreachable = getattr(error.__cause__, "sqlstate", "") is None
+    if not is_unreachable or not settings.DATABASE_URL:
+        return text
+    database = settings.DATABASES["default"]
+    place = "{HOST}:{PORT}".format_map(database).strip(":")
+    return UNREACHABLE.format(error=text, place=place, **database)
 
 
 # What ``add_argument`` of a parser gets.
@@ -118,7 +135,7 @@ class ReportingCommand(DeclaredCommand):
         except tuple(self.refusals) as error:
             text = next(text for kind, text in self.refusals.items() if isinstance(error, kind))
             raise CommandError(
-                text.format(error=str(error).strip()),
+                text.format(error=error_words(error)),
                 returncode=2 if getattr(error, "usage", False) else 1,
             ) from error
 

@@ -39,6 +39,8 @@ WISHES = ("person", "wish", "contact", "someone")
 DENIALS = ("denial", "denial_only")
 # What says that something was booked for the person.
 BOOKED = "booked"
+# Closing words that belong to a fact: "no nuts for me".
+OWN_CLOSERS = "own_closers"
 PERSON_END = "person_end"
 # A question about the opening hours: whether it is open, when on a day, or when at all; one that
 # asks only with a day ("until when?"); the days from today on, and the words between them.
@@ -51,7 +53,7 @@ HOURS_MORE = "hours_more"
 HOURS = (*HOURS_QUESTIONS, *HOURS_DAYS, HOURS_WEEKS, HOURS_MORE, "hours_fill")
 # The fact stands before the first; the second says before a fact that all may know it.
 AFTER_FACT, EVERYONE = "remember_after", "everyone"
-_MORE = (AFTER_FACT, EVERYONE, BOOKED, PERSON_END, "closers", "asking", "not_facts")
+_MORE = (AFTER_FACT, EVERYONE, BOOKED, PERSON_END, "closers", OWN_CLOSERS, "asking", "not_facts")
 _LIMITS = ("stop", "start", "stop_asked", "stop_marketing")
 KINDS = (*COMMANDS, *SMALL_TALK, *OPENERS, *_MORE, *_LIMITS, *WISHES, *DENIALS, *HOURS)
 # Accents, niqqud, Arabic vowel signs and invisible direction marks stand inside words.
@@ -301,7 +303,7 @@ def utterance_of(text: str) -> Utterance | None:
 
 def _closes(message: Utterance, start: int) -> bool:
     """Return whether the message's last words, from this place on, are closing or polite ones."""
-    found = phrases_in(message, start, kinds=("closers", "polite"))
+    found = phrases_in(message, start, kinds=("closers", OWN_CLOSERS, "polite"))
     return any(start + phrase.size == message.end for phrase in found)
 
 

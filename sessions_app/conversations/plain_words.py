@@ -16,6 +16,7 @@ from sessions_app.conversations.phrases import (
     FORGET_OWN,
     MAX_LENGTH,
     OPENERS,
+    OWN_CLOSERS,
     PERSON_END,
     SMALL_TALK,
     WISHES,
@@ -367,6 +368,9 @@ def _argument(
     if phrase.kind.startswith("forget"):
         # What follows says why.
         message = message._replace(end=message.broken_at(first, ".!;:,،"))
+    else:
+        size = size_at(message._replace(end=len(message.words)), message.end, (OWN_CLOSERS,))
+        message = message._replace(end=message.end + size)
     rest = [word.text for word in message.words[first : message.end]]
     start = message.words[first].start
     # Where the verb comes last, a phrase may have no words before the argument.
@@ -393,7 +397,9 @@ def _argument(
         return argument if is_detail and _is_memory(rest, mine, alike) else None
     if phrase.kind == "remember_colon" and ":" not in gap and not for_everyone(argument):
         return None
-    return argument if _is_fact(message, phrase, first, rest) else None
+    # What is no fact in one of the languages that share the words is none.
+    shared = [each for each in alike if (each.kind, each.size) == (phrase.kind, phrase.size)]
+    return argument if all(_is_fact(message, each, first, rest) for each in shared) else None
 
 
 def _is_fact(message: Utterance, phrase: Phrase, first: int, rest: Sequence[str]) -> bool:
