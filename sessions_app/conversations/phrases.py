@@ -39,7 +39,7 @@ WISHES = ("person", "wish", "contact", "someone")
 DENIALS = ("denial", "denial_only")
 # What says that something was booked for the person.
 BOOKED = "booked"
-# Closing words that belong to a fact: "no nuts for me".
+# Closing words that belong to the fact before them: "no nuts for me".
 OWN_CLOSERS = "own_closers"
 PERSON_END = "person_end"
 # A question about the opening hours: whether it is open, when on a day, or when at all; one that

@@ -369,8 +369,9 @@ def _argument(
         # What follows says why.
         message = message._replace(end=message.broken_at(first, ".!;:,،"))
     else:
-        size = size_at(message._replace(end=len(message.words)), message.end, (OWN_CLOSERS,))
-        message = message._replace(end=message.end + size)
+        whole = message._replace(end=len(message.words))
+        while size := size_at(whole, message.end, (OWN_CLOSERS,)):
+            message = message._replace(end=message.end + size)
     rest = [word.text for word in message.words[first : message.end]]
     start = message.words[first].start
     # Where the verb comes last, a phrase may have no words before the argument.
