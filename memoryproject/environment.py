@@ -71,10 +71,8 @@ ENV_LINE = re.compile(r"(?:export )?([A-Za-z_0-9]+)=")
 COMMENTED = re.compile(
     r"""^((?:export )?\w+=(?:'[^']*'|"(?:[^"\\]|\\.)*"|[^'"]*?))\s+(?:#.*)?$""", re.ASCII
 )
-# Settings that only libraries read.
-OF_LIBRARIES = ("OTEL_", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID", "OPENAI_LOG")
-# In longer names a second letter may be wrong; shorter names of the environment may be anything.
-LONG_NAME, SHORT_NAME = 24, 12
+# Names that libraries read.
+OF_LIBRARIES = ("OTEL_", "HTTPS_PROXY", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID", "OPENAI_LOG")
 
 
 class InvalidSetting(Exception):
@@ -417,33 +415,32 @@ def read_env_file(path: Path, errors: list[str]) -> list[str]:
     return [found[1] for found in map(ENV_LINE.match, lines) if found]
 
 
-def unknown_names(
-    given: Iterable[str], of_file: Collection[str], known: Collection[str]
-) -> dict[str, str]:
+def stray_names(given: Iterable[str], file: Sequence[str], known: Iterable[str]) -> dict[str, str]:
     """Return the names that are no settings but were surely meant as one, with the nearest setting.
 
-    Those have a letter too many, missing, wrong or swapped; in the file (``of_file``) also short
+    Those have a letter too many, missing, wrong or swapped; in the file (``file``) also short
     ones, in any case of letters, and those that begin with the same word as a setting.
     """
     found = {}
-    for name in sorted({*given, *of_file}.difference(known)):
-        words = (name.upper() if name in of_file else name).split("_")
+    # Short names of the environment may be those of anything.
+    given = {name for name in given if len(name) >= 12}
+    for name in sorted(given.union(file).difference(known)):
+        words = (name.upper() if name in file else name).split("_")
         nearest = [each for each in known if _is_misspelt("_".join(words), each)]
-        if name in of_file and not (nearest or name.startswith(OF_LIBRARIES)):
+        if name in file and not (nearest or name.startswith(OF_LIBRARIES)):
             nearest = [each for each in known if each.split("_")[0] == words[0]]
-        if nearest and (name in of_file or len(name) >= SHORT_NAME):
+        if nearest:
             found[name] = max(nearest, key=lambda each: len({*words}.intersection(each.split("_"))))
     return found
 
 
 def _is_misspelt(name: str, other: str) -> bool:
-    """Return whether hardly any letter differs; two that are swapped count as one."""
-    length, limit = max(len(name), len(other)), 1 + (len(other) >= LONG_NAME)
+    """Return whether one letter differs, or two are swapped."""
     # Comparing takes long.
-    if abs(len(name) - len(other)) > limit or len(set(name) ^ set(other)) > 2 * limit:
+    if abs(len(name) - len(other)) > 1 or len(set(name) ^ set(other)) > 2:
         return False
     blocks = SequenceMatcher(None, name, other).get_matching_blocks()
-    return length - sum(block.size for block in blocks) <= limit
+    return max(len(name), len(other)) - sum(block.size for block in blocks) <= 1
 
 
 def read_config_file(path: Path, notes: list[Note]) -> dict[str, Any]:

@@ -15,11 +15,10 @@ from memoryproject.foundation.tables import read_table
 
 TEXTS = "commands.yaml"
 UNUSABLE = "The database can't be used: {error}"
-MEMORY_OFF = "The memory system is disabled: set ENABLE_MEMORY_SYSTEM=true."
+MEMORY_OFF = "The memory system is disabled: set ENABLE_MEMORY_SYSTEM=true in .env."
 UNREACHABLE = (
-    "{error}\nThis is the database of DATABASE_URL, {place}/{NAME}. Check that it runs and can "
-    "be reached from here, and that host, port, user and password are right. Where DATABASE_URL "
-    "is not set, the server starts a database of its own."
+    "{error}\nThis is the database of DATABASE_URL, {HOST}/{NAME}. Check that it runs, and its "
+    "host, port, user and password. Without DATABASE_URL the server starts one of its own."
 )
 GO_ON = "Stopped. What is in stays; run it again to go on."
 
@@ -34,13 +33,10 @@ class UsageError(CommandError):
 def error_words(error: BaseException) -> str:
     """Return an error's text; of a database that can't be reached, with its place and advice."""
     text = str(error).strip()
-    # Only errors of the server have a state.
-    is_unreachable = getattr(error.__cause__, "sqlstate", "") is None
-    if not is_unreachable or not settings.DATABASE_URL:
+    # Only errors of the server itself have a state.
+    if not settings.DATABASE_URL or getattr(error.__cause__, "sqlstate", "") is not None:
         return text
-    database = settings.DATABASES["default"]
-    place = "{HOST}:{PORT}".format_map(database).strip(":")
-    return UNREACHABLE.format(error=text, place=place, **database)
+    return UNREACHABLE.format(error=text, **settings.DATABASES["default"])
 
 
 # What ``add_argument`` of a parser gets.

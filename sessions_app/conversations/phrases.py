@@ -39,8 +39,6 @@ WISHES = ("person", "wish", "contact", "someone")
 DENIALS = ("denial", "denial_only")
 # What says that something was booked for the person.
 BOOKED = "booked"
-# Closing words that belong to the fact before them: "no nuts for me".
-OWN_CLOSERS = "own_closers"
 PERSON_END = "person_end"
 # A question about the opening hours: whether it is open, when on a day, or when at all; one that
 # asks only with a day ("until when?"); the days from today on, and the words between them.
@@ -53,7 +51,8 @@ HOURS_MORE = "hours_more"
 HOURS = (*HOURS_QUESTIONS, *HOURS_DAYS, HOURS_WEEKS, HOURS_MORE, "hours_fill")
 # The fact stands before the first; the second says before a fact that all may know it.
 AFTER_FACT, EVERYONE = "remember_after", "everyone"
-_MORE = (AFTER_FACT, EVERYONE, BOOKED, PERSON_END, "closers", OWN_CLOSERS, "asking", "not_facts")
+# Words of "own_closers" end a message and belong to the fact before them: "no nuts for me".
+_MORE = (AFTER_FACT, EVERYONE, BOOKED, PERSON_END, "closers", "own_closers", "asking", "not_facts")
 _LIMITS = ("stop", "start", "stop_asked", "stop_marketing")
 KINDS = (*COMMANDS, *SMALL_TALK, *OPENERS, *_MORE, *_LIMITS, *WISHES, *DENIALS, *HOURS)
 # Accents, niqqud, Arabic vowel signs and invisible direction marks stand inside words.
@@ -303,7 +302,7 @@ def utterance_of(text: str) -> Utterance | None:
 
 def _closes(message: Utterance, start: int) -> bool:
     """Return whether the message's last words, from this place on, are closing or polite ones."""
-    found = phrases_in(message, start, kinds=("closers", OWN_CLOSERS, "polite"))
+    found = phrases_in(message, start, kinds=("closers", "own_closers", "polite"))
     return any(start + phrase.size == message.end for phrase in found)
 
 

@@ -16,7 +16,6 @@ from sessions_app.conversations.phrases import (
     FORGET_OWN,
     MAX_LENGTH,
     OPENERS,
-    OWN_CLOSERS,
     PERSON_END,
     SMALL_TALK,
     WISHES,
@@ -370,7 +369,7 @@ def _argument(
         message = message._replace(end=message.broken_at(first, ".!;:,،"))
     else:
         whole = message._replace(end=len(message.words))
-        while size := size_at(whole, message.end, (OWN_CLOSERS,)):
+        while size := size_at(whole, message.end, ("own_closers",)):
             message = message._replace(end=message.end + size)
     rest = [word.text for word in message.words[first : message.end]]
     start = message.words[first].start
