@@ -16,10 +16,9 @@ import json
 import os
 import re
 import secrets
-from collections.abc import Collection, Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Collection, Mapping, MutableMapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from decimal import Decimal
-from difflib import SequenceMatcher
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -66,13 +65,9 @@ MODEL_PRICE = re.compile(
 )
 
 # As environ.Env reads them.
-ENV_LINE = re.compile(r"(?:export )?([A-Za-z_0-9]+)=")
+ENV_LINE = re.compile(r"(?:export )?[A-Za-z_0-9]+=")
 # A comment behind a value. JSON may hold the sign: nothing is cut off what has bare quotes.
-COMMENTED = re.compile(
-    r"""^((?:export )?\w+=(?:'[^']*'|"(?:[^"\\]|\\.)*"|[^'"]*?))\s+(?:#.*)?$""", re.ASCII
-)
-# Names that libraries read.
-OF_LIBRARIES = ("OTEL_", "HTTPS_PROXY", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID", "OPENAI_LOG")
+COMMENTED = re.compile(r"""^((?:export )?\w+=(?:'[^']*'|"(?:[^"\\]|\\.)*"|[^'"]*?))\s+(?:#.*)?$""")
 
 
 class InvalidSetting(Exception):
@@ -365,8 +360,7 @@ class Environment:
         """
         if self.values.get(name, "").strip():
             return "environment" if name in before else ".env"
-        is_used = name in self.config and name not in self.refused
-        return "config.json" if is_used else "default"
+        return "config.json" if name in self.config and name not in self.refused else "default"
 
     def _text(self, name: str) -> str | None:
         text = self.values.get(name, "").strip()
@@ -412,35 +406,7 @@ def read_env_file(path: Path, errors: list[str]) -> list[str]:
             errors.append(ErrorText("env_file_line", path=path, number=number))
     given = [COMMENTED.sub(r"\1", line) for line in filter(ENV_LINE.match, lines)]
     environ.Env.read_env(StringIO("\n".join(given)))
-    return [found[1] for found in map(ENV_LINE.match, lines) if found]
-
-
-def stray_names(given: Iterable[str], file: Sequence[str], known: Iterable[str]) -> dict[str, str]:
-    """Return the names that are no settings but were surely meant as one, with the nearest setting.
-
-    Those have a letter too many, missing, wrong or swapped; in the file (``file``) also short
-    ones, in any case of letters, and those that begin with the same word as a setting.
-    """
-    found = {}
-    # Short names of the environment may be those of anything.
-    given = {name for name in given if len(name) >= 12}
-    for name in sorted(given.union(file).difference(known)):
-        words = (name.upper() if name in file else name).split("_")
-        nearest = [each for each in known if _is_misspelt("_".join(words), each)]
-        if name in file and not (nearest or name.startswith(OF_LIBRARIES)):
-            nearest = [each for each in known if each.split("_")[0] == words[0]]
-        if nearest:
-            found[name] = max(nearest, key=lambda each: len({*words}.intersection(each.split("_"))))
-    return found
-
-
-def _is_misspelt(name: str, other: str) -> bool:
-    """Return whether one letter differs, or two are swapped."""
-    # Comparing takes long.
-    if abs(len(name) - len(other)) > 1 or len(set(name) ^ set(other)) > 2:
-        return False
-    blocks = SequenceMatcher(None, name, other).get_matching_blocks()
-    return max(len(name), len(other)) - sum(block.size for block in blocks) <= 1
+    return [line.removeprefix("export ").partition("=")[0] for line in given]
 
 
 def read_config_file(path: Path, notes: list[Note]) -> dict[str, Any]:

@@ -19,7 +19,6 @@ from memoryproject.environment import (
     read_config_file,
     read_env_file,
     secret_from_file,
-    stray_names,
 )
 from memoryproject.folders import FILES, HOME
 from memoryproject.foundation.embedded_postgres import EmbeddedPostgres
@@ -28,7 +27,7 @@ from memoryproject.foundation.rest_kit.config import (
     REST_FRAMEWORK as REST_FRAMEWORK,
     SPECTACULAR_SETTINGS as SPECTACULAR_SETTINGS,
 )
-from memoryproject.settings_table import OWN_SETTINGS
+from memoryproject.settings_table import OWN_SETTINGS, stray_names
 
 BASE_DIR = FILES
 
@@ -63,7 +62,7 @@ vars().update(_own)
 CONFIG_ERRORS = env.errors
 CONFIG_NOTES = env.notes
 # The names that were surely meant as settings, with the nearest setting.
-CONFIG_UNKNOWN = stray_names(_environment, _of_env_file, OWN_SETTINGS)
+CONFIG_UNKNOWN = stray_names(_environment, _of_env_file)
 # The origin of each setting, shown to staff.
 CONFIG_ORIGINS = {name: env.origin(name, _environment) for name in OWN_SETTINGS}
 # How often a process looks for settings that were changed in the browser. None: never by itself.

@@ -296,12 +296,10 @@ def _clauses(text: str) -> Iterator[tuple[Utterance, Collection[int], bool]]:
 
 def _wishes(clause: Utterance, starts: Collection[int], is_all: bool) -> bool:
     for begin in range(clause.end):
-        if size_at(clause, begin, ("person",)):
+        is_start = begin in starts
+        if size_at(clause, begin, ("person",)) or (is_start and _ends_with_person(clause, begin)):
             return True
         spoken = {phrase.language for phrase in phrases_in(clause, begin, WISHES)}
-        is_start = begin in starts
-        if is_start and _ends_with_person(clause, begin):
-            return True
         if any(_is_wish(clause, begin, each, is_start, is_all and is_start) for each in spoken):
             return True
     return False
@@ -367,10 +365,6 @@ def _argument(
     if phrase.kind.startswith("forget"):
         # What follows says why.
         message = message._replace(end=message.broken_at(first, ".!;:,،"))
-    else:
-        whole = message._replace(end=len(message.words))
-        while size := size_at(whole, message.end, ("own_closers",)):
-            message = message._replace(end=message.end + size)
     rest = [word.text for word in message.words[first : message.end]]
     start = message.words[first].start
     # Where the verb comes last, a phrase may have no words before the argument.
@@ -398,7 +392,7 @@ def _argument(
     if phrase.kind == "remember_colon" and ":" not in gap and not for_everyone(argument):
         return None
     # What is no fact in one of the languages that share the words is none.
-    shared = [each for each in alike if (each.kind, each.size) == (phrase.kind, phrase.size)]
+    shared = [each for each in alike if each[1:] == phrase[1:]]
     return argument if all(_is_fact(message, each, first, rest) for each in shared) else None
 
 

@@ -37,10 +37,9 @@ from memoryproject.environment import (
     read_config_file,
     read_env_file,
     secret_from_file,
-    stray_names,
 )
 from memoryproject.launch import write_env_file
-from memoryproject.settings_table import OWN_SETTINGS
+from memoryproject.settings_table import OWN_SETTINGS, stray_names
 from tests.tables import table
 
 # The example file of the original specification, REQ-CONFIG-001.
@@ -256,7 +255,7 @@ MISSPELT = {
 
 
 def test_a_misspelt_name_of_the_file_is_known_by_the_nearest_setting() -> None:
-    assert stray_names([], list(MISSPELT), OWN_SETTINGS) == MISSPELT
+    assert stray_names([], MISSPELT) == MISSPELT
 
 
 def test_of_the_environment_only_slips_are_named() -> None:
@@ -264,12 +263,12 @@ def test_of_the_environment_only_slips_are_named() -> None:
     slips = dict(list(MISSPELT.items())[:3])
     others = ["PATH", "HOST", "POST", "debug", "OPENAI_ORGANIZATION", "OPENAI_API_BASE", "LOGNAME"]
     others += ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "DATABASE_PORT", "MEMORY_OF_ENV_FILE"]
-    assert stray_names([*slips, *others, *OWN_SETTINGS], [], OWN_SETTINGS) == slips
+    assert stray_names([*slips, *others, *OWN_SETTINGS], []) == slips
 
 
 def test_what_other_programs_read_may_stand_in_the_file() -> None:
     names = ["HTTPS_PROXY", "TZ", "OTEL_TRACES_SAMPLER", "OPENAI_ORG_ID", "PYTHONPATH"]
-    assert stray_names([], names, OWN_SETTINGS) == {}
+    assert stray_names([], names) == {}
 
 
 def test_lines_of_an_env_file_that_are_no_settings_are_errors(env_file: Path) -> None:
