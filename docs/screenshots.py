@@ -169,7 +169,9 @@ def _environment(folder: Path) -> dict[str, str]:
         "MODEL_PRICES": "gpt-4o-mini=150/600",
     }
     names = re.findall(
-        r"^([A-Z][A-Z_]+)=", (PROJECT / ".env.example").read_text(encoding="utf-8"), re.MULTILINE
+        r"^(?:# )?([A-Z][A-Z0-9_]+)=",
+        (PROJECT / ".env.example").read_text(encoding="utf-8"),
+        re.MULTILINE,
     )
     return {**os.environ, **dict.fromkeys(names, ""), **own}
 

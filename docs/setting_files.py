@@ -22,13 +22,15 @@ HEADING = re.compile(r"## (.+)")
 ROW = re.compile(r"\| `([A-Z][A-Z0-9_]+)` \|(?: `[^`]*`)? \| (.+) \|")
 CHANGED = re.compile(r"May be changed in the browser: .*")
 LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
-# Where the choice depends on the machine, the default must not be copied with the rest.
-COMMENTED_OUT = {"EMBEDDER"}
+# A copy of the file does what `make run` does without one. What stands in .env can't be changed in
+# the browser, so everything else is a comment.
+SET = {"ENABLE_MEMORY_SYSTEM": "true"}
 
 HEADER = """\
-# Every setting, with its default. Copy what you need into .env, or set it in the environment,
-# which wins over .env. An empty value counts as unset. A wrong value stops the start with a
-# message that names the variable. Written by `make settings` from docs/configuration.md.
+# Every setting, with its default, as a comment: in a copy of this file as .env, remove the # before
+# what you change. Memory is switched on. The environment wins over .env, and both win over what is
+# set in the browser. An empty value counts as unset. A wrong value stops the start with a message
+# that names the variable. Written by `make settings` from docs/configuration.md.
 """
 
 
@@ -79,8 +81,8 @@ def example(page: str) -> str:
                 break_long_words=False,
                 break_on_hyphens=False,
             )
-            mark = "# " if name in COMMENTED_OUT else ""
-            parts.append(f"{heading}{comment}\n{mark}{name}={default(name)}\n")
+            line = f"{name}={SET[name]}" if name in SET else f"# {name}={default(name)}"
+            parts.append(f"{heading}{comment}\n{line}\n")
             heading = ""
     return "".join(parts)
 

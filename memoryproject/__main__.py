@@ -74,7 +74,9 @@ def execute() -> None:
         Utility(sys.argv).execute()
         sys.stdout.flush()
     except OperationalError as error:
-        sys.exit(f"FATAL: The database cannot be used: {str(error).strip()}")
+        from memoryproject.foundation.commands import error_words  # noqa: PLC0415 not for all
+
+        sys.exit(f"FATAL: The database cannot be used: {error_words(error)}")
     except OSError as error:
         if error.errno not in OUTPUT_FAILED:
             raise

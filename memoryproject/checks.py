@@ -14,8 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
+from django.contrib.auth.password_validation import validate_password
 from django.core.checks import ERROR as ERROR, CheckMessage, Critical, Error, Warning, register
+from django.core.exceptions import ValidationError
 
+from memoryproject.folders import FILES
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.configured import model_server
 from memoryproject.foundation.integrations.llm.base import model_tokens
@@ -42,6 +45,30 @@ def settings_are_valid(**_: Any) -> list[CheckMessage]:
 
 
 @register(SETTINGS)
+def names_are_known(**_: Any) -> list[CheckMessage]:
+    """Warn of names that nothing reads, and that were surely meant as settings."""
+    hint = ErrorText("setting_unknown_hint", path=FILES / ".env.example")
+    return [
+        Warning(ErrorText("setting_unknown", name=name, known=known), hint=hint, id="memory.W025")
+        for name, known in settings.CONFIG_UNKNOWN.items()
+    ]
+
+
+@register(SETTINGS)
+def admin_password_is_strong(**_: Any) -> list[CheckMessage]:
+    """Check ADMIN_PASSWORD as other passwords. It may be weak where only this network logs in."""
+    try:
+        if settings.ADMIN_PASSWORD:
+            validate_password(settings.ADMIN_PASSWORD)
+    except ValidationError as error:
+        text = ErrorText("password_weak", why=" ".join(error.messages))
+        is_served = any(map(is_public, settings.ALLOWED_HOSTS))
+        kind, number = (Error, "memory.E011") if is_served else (Warning, "memory.W026")
+        return [kind(text, hint=ErrorText("password_hint"), id=number)]
+    return []
+
+
+@register(SETTINGS)
 def python_is_supported(**_: Any) -> list[CheckMessage]:
     """Check the Python version (DEP-001)."""
     return python_problems(sys.version_info[:2])
@@ -54,8 +81,7 @@ def python_problems(version: Sequence[int]) -> list[CheckMessage]:
         text = f"FATAL: Python 3.10 or newer is required; this is Python {shown}."
         return [Critical(text, hint="Install Python 3.10 to 3.13.", id="memory.C001")]
     if tuple(version) > MAX_PYTHON:
-        text = ErrorText("python_untested", version=shown)
-        return [Warning(text, id="memory.W001")]
+        return [Warning(ErrorText("python_untested", version=shown), id="memory.W001")]
     return []
 
 
@@ -78,8 +104,7 @@ def folder_problems(name: str, path: Path, word: str) -> list[CheckMessage]:
     except OSError as error:
         if error.errno == errno.ENOSPC:
             return _fatal(ErrorText("folder_disk_full", word=word), name, path)
-        text = ErrorText("folder_no_access", word=word)
-        return _fatal(text, name, path, str(error))
+        return _fatal(ErrorText("folder_no_access", word=word), name, path, str(error))
     return []
 
 
@@ -98,8 +123,7 @@ def space_problems(
     left = free(path)
     if left >= ENOUGH_SPACE:
         return []
-    megabytes = left // 1024**2
-    text = ErrorText("little_space", megabytes=megabytes)
+    text = ErrorText("little_space", megabytes=left // 1024**2)
     hint = ErrorText("folder_path", name="DATA_DIR", path=path)
     return [Warning(text, hint=hint, id="memory.W002")]
 
@@ -111,9 +135,8 @@ def providers_are_whole(values: Any = settings, **_: Any) -> list[CheckMessage]:
     missing = [name for name in record.needed if not getattr(values, name)] if record else []
     if not missing:
         return []
-    text = ErrorText(
-        "provider_incomplete", provider=values.WHATSAPP_PROVIDER, names=", ".join(missing)
-    )
+    names = ", ".join(missing)
+    text = ErrorText("provider_incomplete", provider=values.WHATSAPP_PROVIDER, names=names)
     return [Error(text, hint=ErrorText("provider_hint"), id="memory.E002")]
 
 
@@ -130,12 +153,8 @@ def models_are_reachable_by_settings(values: Any = settings, **_: Any) -> list[C
     if not uses and not speech:
         return []
     names = ErrorText("two_models") if len(uses) == 2 else "".join(uses)
-    if not uses:
-        text = ErrorText("openai_key_missing_speech")
-    elif speech:
-        text = ErrorText("openai_key_missing_both", names=names)
-    else:
-        text = ErrorText("openai_key_missing", names=names)
+    ending = "" if not speech else "_both" if uses else "_speech"
+    text = ErrorText(f"openai_key_missing{ending}", names=names)
     return [Error(text, hint=ErrorText("openai_hint"), id="memory.E003")]
 
 
@@ -167,8 +186,8 @@ def extraction_has_a_model(**_: Any) -> list[CheckMessage]:
     """Check that extraction has a chat model. Without one nothing is learned from messages."""
     if not settings.EXTRACT_MEMORIES or settings.CHAT_MODEL != "offline":
         return []
-    text = ErrorText("extraction_offline")
-    return [Warning(text, hint=ErrorText("extraction_hint"), id="memory.W008")]
+    hint = ErrorText("extraction_hint")
+    return [Warning(ErrorText("extraction_offline"), hint=hint, id="memory.W008")]
 
 
 @register(SETTINGS)
@@ -209,10 +228,9 @@ def keys_are_long_enough(**_: Any) -> list[CheckMessage]:
         if length < MIN_KEY_BYTES:
             text = ErrorText("key_short", name=name, length=length, least=MIN_KEY_BYTES)
             hint = ErrorText("key_hint", name=name)
-            if is_served or name != "SECRET_KEY":
-                found.append(Error(text, hint=hint, id="memory.E010"))
-            else:
-                found.append(Warning(text, hint=hint, id="memory.W021"))
+            is_error = is_served or name != "SECRET_KEY"
+            kind, number = (Error, "memory.E010") if is_error else (Warning, "memory.W021")
+            found.append(kind(text, hint=hint, id=number))
     return found
 
 
@@ -221,8 +239,7 @@ def groups_are_no_godfathers(**_: Any) -> list[CheckMessage]:
     groups = [name for name in settings.GODFATHER_PHONE if name.endswith("@g.us")]
     if not groups:
         return []
-    text = ErrorText("godfather_group", groups=", ".join(groups))
-    return [Warning(text, id="memory.W003")]
+    return [Warning(ErrorText("godfather_group", groups=", ".join(groups)), id="memory.W003")]
 
 
 @register(SETTINGS)

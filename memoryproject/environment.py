@@ -66,6 +66,8 @@ MODEL_PRICE = re.compile(
 
 # As environ.Env reads them.
 ENV_LINE = re.compile(r"(?:export )?[A-Za-z_0-9]+=")
+# A comment behind a value. JSON may hold the sign: nothing is cut off what has bare quotes.
+COMMENTED = re.compile(r"""^((?:export )?\w+=(?:'[^']*'|"(?:[^"\\]|\\.)*"|[^'"]*?))\s+(?:#.*)?$""")
 
 
 class InvalidSetting(Exception):
@@ -358,8 +360,7 @@ class Environment:
         """
         if self.values.get(name, "").strip():
             return "environment" if name in before else ".env"
-        is_used = name in self.config and name not in self.refused
-        return "config.json" if is_used else "default"
+        return "config.json" if name in self.config and name not in self.refused else "default"
 
     def _text(self, name: str) -> str | None:
         text = self.values.get(name, "").strip()
@@ -383,8 +384,10 @@ class Environment:
 OF_ENV_FILE = "MEMORY_OF_ENV_FILE"
 
 
-def read_env_file(path: Path, errors: list[str]) -> None:
+def read_env_file(path: Path, errors: list[str]) -> list[str]:
     """Put the settings of an .env file into the environment, which wins over them.
+
+    Return their names.
 
     A file that can't be used and lines that are no settings are added to ``errors``: whoever wrote
     them relies on them. Their text may be a secret, and is not repeated.
@@ -393,15 +396,17 @@ def read_env_file(path: Path, errors: list[str]) -> None:
         # Windows' Notepad begins a file with a byte order mark.
         content = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
-        return
+        return []
     except (OSError, UnicodeDecodeError) as error:
         errors.append(ErrorText("env_file_unusable", path=path, why=error))
-        return
+        return []
     lines = [line if line.strip() else "" for line in content.splitlines()]
     for number, line in enumerate(lines, start=1):
         if line and not line.lstrip().startswith("#") and not ENV_LINE.match(line):
             errors.append(ErrorText("env_file_line", path=path, number=number))
-    environ.Env.read_env(StringIO("\n".join(filter(ENV_LINE.match, lines))))
+    given = [COMMENTED.sub(r"\1", line) for line in filter(ENV_LINE.match, lines)]
+    environ.Env.read_env(StringIO("\n".join(given)))
+    return [line.removeprefix("export ").partition("=")[0] for line in given]
 
 
 def read_config_file(path: Path, notes: list[Note]) -> dict[str, Any]:

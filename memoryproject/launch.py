@@ -27,6 +27,7 @@ from django.core.management import CommandError, call_command
 
 from memoryproject.environment import OF_ENV_FILE
 from memoryproject.folders import FILES, HOME
+from memoryproject.foundation.commands import MEMORY_OFF, error_words
 from memoryproject.output import use_lossy_output
 from memoryproject.programs import all_programs, supervisor_conf
 from memoryproject.supervise import STOPPING
@@ -54,7 +55,7 @@ def main() -> int:
         lock = prepare()
         become_supervision(write_configuration(), lock)
     except (CommandError, django.db.DatabaseError) as error:
-        print(f"\nCannot start: {error}", file=sys.stderr)  # noqa: T201
+        print(f"\nCannot start: {error_words(error)}", file=sys.stderr)  # noqa: T201
     return 1
 
 
@@ -101,6 +102,8 @@ def prepare() -> int:
     lock = lock_data_dir(settings.DATA_DIR)
     refuse_taken_port(settings.PORT)
     call_command("prepare")
+    if not settings.ENABLE_MEMORY_SYSTEM:
+        print(f"\n{MEMORY_OFF}")  # noqa: T201
     connections.close_all()
     return lock
 

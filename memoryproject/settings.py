@@ -27,7 +27,7 @@ from memoryproject.foundation.rest_kit.config import (
     REST_FRAMEWORK as REST_FRAMEWORK,
     SPECTACULAR_SETTINGS as SPECTACULAR_SETTINGS,
 )
-from memoryproject.settings_table import OWN_SETTINGS
+from memoryproject.settings_table import OWN_SETTINGS, stray_names
 
 BASE_DIR = FILES
 
@@ -35,7 +35,7 @@ BASE_DIR = FILES
 # The programs of a run inherit what it read in .env, so that all have the same.
 _environment = frozenset(os.environ).difference(os.environ.get(OF_ENV_FILE, "").split(","))
 env = Environment(values=os.environ)
-read_env_file(HOME / ".env", env.errors)
+_of_env_file = read_env_file(HOME / ".env", env.errors)
 MEMORY_CONFIG = env.read("MEMORY_CONFIG", OWN_SETTINGS["MEMORY_CONFIG"])
 if MEMORY_CONFIG:
     env.config = read_config_file(Path(MEMORY_CONFIG), env.notes)
@@ -61,6 +61,8 @@ vars().update(_own)
 # The errors of the environment for the system checks, and the notes to log at start.
 CONFIG_ERRORS = env.errors
 CONFIG_NOTES = env.notes
+# The names that were surely meant as settings, with the nearest setting.
+CONFIG_UNKNOWN = stray_names(_environment, _of_env_file)
 # The origin of each setting, shown to staff.
 CONFIG_ORIGINS = {name: env.origin(name, _environment) for name in OWN_SETTINGS}
 # How often a process looks for settings that were changed in the browser. None: never by itself.

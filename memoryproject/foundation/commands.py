@@ -15,7 +15,11 @@ from memoryproject.foundation.tables import read_table
 
 TEXTS = "commands.yaml"
 UNUSABLE = "The database can't be used: {error}"
-MEMORY_OFF = "The memory system is disabled: set ENABLE_MEMORY_SYSTEM=true."
+MEMORY_OFF = "The memory system is disabled: set ENABLE_MEMORY_SYSTEM=true in .env."
+UNREACHABLE = (
+    "{error}\nThis is the database of DATABASE_URL, {HOST}/{NAME}. Check that it runs, and its "
+    "host, port, user and password. Without DATABASE_URL the server starts one of its own."
+)
 GO_ON = "Stopped. What is in stays; run it again to go on."
 
 
@@ -24,6 +28,15 @@ class UsageError(CommandError):
 
     def __init__(self, text: str) -> None:
         super().__init__(text, returncode=2)
+
+
+def error_words(error: BaseException) -> str:
+    """Return an error's text; of a database that can't be reached, with its place and advice."""
+    text = str(error).strip()
+    # Only errors of the server itself have a state.
+    if not settings.DATABASE_URL or getattr(error.__cause__, "sqlstate", "") is not None:
+        return text
+    return UNREACHABLE.format(error=text, **settings.DATABASES["default"])
 
 
 # What ``add_argument`` of a parser gets.
@@ -118,7 +131,7 @@ class ReportingCommand(DeclaredCommand):
         except tuple(self.refusals) as error:
             text = next(text for kind, text in self.refusals.items() if isinstance(error, kind))
             raise CommandError(
-                text.format(error=str(error).strip()),
+                text.format(error=error_words(error)),
                 returncode=2 if getattr(error, "usage", False) else 1,
             ) from error
 

@@ -67,11 +67,13 @@ def language_learn(*, chat: Chat, text: str, spoken: str = "") -> None:
     if chat.fixed_language:
         return
     expected = set() if chat.language else _expected(chat)
-    language = spoken or language_of(
-        text, chat.language, lambda: _text_before(chat, text), expected=expected
-    )
-    if language and language != chat.language:
-        chat.language = language
+    # Words that languages share decide nothing: what follows them does.
+    if not any(_known_words().get(word.text) == {spoken} for word in words_of(text)):
+        before = chat.language
+        found = language_of(text, before, lambda: _text_before(chat, text), expected=expected)
+        spoken = found or spoken
+    if spoken and spoken != chat.language:
+        chat.language = spoken
         chat.save(update_fields=["language", "updated_at"])
 
 

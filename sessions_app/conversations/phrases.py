@@ -51,7 +51,7 @@ HOURS_MORE = "hours_more"
 HOURS = (*HOURS_QUESTIONS, *HOURS_DAYS, HOURS_WEEKS, HOURS_MORE, "hours_fill")
 # The fact stands before the first; the second says before a fact that all may know it.
 AFTER_FACT, EVERYONE = "remember_after", "everyone"
-_MORE = (AFTER_FACT, EVERYONE, BOOKED, PERSON_END, "closers", "asking", "not_facts")
+_MORE = (AFTER_FACT, EVERYONE, BOOKED, PERSON_END, "closers", "no_closers", "asking", "not_facts")
 _LIMITS = ("stop", "start", "stop_asked", "stop_marketing")
 KINDS = (*COMMANDS, *SMALL_TALK, *OPENERS, *_MORE, *_LIMITS, *WISHES, *DENIALS, *HOURS)
 # Accents, niqqud, Arabic vowel signs and invisible direction marks stand inside words.
@@ -302,6 +302,9 @@ def utterance_of(text: str) -> Utterance | None:
 def _closes(message: Utterance, start: int) -> bool:
     """Return whether the message's last words, from this place on, are closing or polite ones."""
     found = phrases_in(message, start, kinds=("closers", "polite"))
+    # "Table 5 just": some polite words are at the end a part of what is said.
+    if size_at(message, start, ("no_closers",)):
+        return False
     return any(start + phrase.size == message.end for phrase in found)
 
 

@@ -296,12 +296,10 @@ def _clauses(text: str) -> Iterator[tuple[Utterance, Collection[int], bool]]:
 
 def _wishes(clause: Utterance, starts: Collection[int], is_all: bool) -> bool:
     for begin in range(clause.end):
-        if size_at(clause, begin, ("person",)):
+        is_start = begin in starts
+        if size_at(clause, begin, ("person",)) or (is_start and _ends_with_person(clause, begin)):
             return True
         spoken = {phrase.language for phrase in phrases_in(clause, begin, WISHES)}
-        is_start = begin in starts
-        if is_start and _ends_with_person(clause, begin):
-            return True
         if any(_is_wish(clause, begin, each, is_start, is_all and is_start) for each in spoken):
             return True
     return False
@@ -393,7 +391,9 @@ def _argument(
         return argument if is_detail and _is_memory(rest, mine, alike) else None
     if phrase.kind == "remember_colon" and ":" not in gap and not for_everyone(argument):
         return None
-    return argument if _is_fact(message, phrase, first, rest) else None
+    # What is no fact in one of the languages that share the words is none.
+    shared = [each for each in alike if each[1:] == phrase[1:]]
+    return argument if all(_is_fact(message, each, first, rest) for each in shared) else None
 
 
 def _is_fact(message: Utterance, phrase: Phrase, first: int, rest: Sequence[str]) -> bool:

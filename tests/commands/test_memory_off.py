@@ -14,7 +14,7 @@ from tests.world import CLIENT, World
 
 pytestmark = pytest.mark.django_db
 
-TOLD = "The memory system is disabled: set ENABLE_MEMORY_SYSTEM=true.\n"
+TOLD = "The memory system is disabled: set ENABLE_MEMORY_SYSTEM=true in .env.\n"
 SAVE = ("save", "--category", "decisions", "--identifier", "auth", "--content", "{}")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from docs.setting_files import example, page_with_defaults
-from memoryproject.environment import CONFIG_KEYS, Environment
+from memoryproject.environment import CONFIG_KEYS, Environment, read_env_file
 from memoryproject.settings_table import OWN_SETTINGS
 from tests.docs.sources import EXAMPLE, PROJECT, read
 
@@ -28,11 +29,20 @@ def test_a_setting_that_is_not_described_is_named() -> None:
         page_with_defaults(page)
 
 
-def test_a_copy_of_the_example_changes_nothing() -> None:
-    """Each default reads as itself."""
+def test_a_copy_of_the_example_only_switches_memory_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As `make run` does without one; each default reads as itself."""
+    monkeypatch.delenv("ENABLE_MEMORY_SYSTEM")
+    (tmp_path / ".env").write_text(read(".env.example"), encoding="utf-8")
+    errors: list[str] = []
+    assert read_env_file(tmp_path / ".env", errors) == ["ENABLE_MEMORY_SYSTEM"]
+    assert os.environ["ENABLE_MEMORY_SYSTEM"] == "true"
+    assert errors == []
+
     env = Environment(values=dict(EXAMPLE.findall(read(".env.example"))))
-    for name, setting in OWN_SETTINGS.items():
-        assert env.read(name, setting) == setting.default, name
+    for name in OWN_SETTINGS.keys() - {"ENABLE_MEMORY_SYSTEM"}:
+        assert env.read(name, OWN_SETTINGS[name]) == OWN_SETTINGS[name].default, name
     assert env.errors == []
 
 

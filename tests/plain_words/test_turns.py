@@ -406,3 +406,31 @@ def test_russian_without_letters_of_its_own_is_no_ukrainian(world: World) -> Non
 def test_a_request_is_stored_as_no_fact(world: World, text: str) -> None:
     world.say(CLIENT, text)
     assert not Memory.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "fact"),
+    [
+        ("please note: I only eat kosher", "en", "I only eat kosher"),
+        ("please note: no nuts for me", "en", "no nuts for me"),
+        ("note: table 5 only", "en", "table 5 only"),
+        ("note: window seat for me, thanks", "en", "window seat for me"),
+        ("note : pas de noix pour mon fils", "fr", "pas de noix pour mon fils"),
+        ("note: je ne dors pas bien", "fr", "je ne dors pas bien"),
+        ("anota: sou alérgico a nozes", "pt", "sou alérgico a nozes"),
+        ("anota que soy alérgico a las nueces", "es", "soy alérgico a las nueces"),
+        ("nota: il pesce non lo digerisco bene", "it", "il pesce non lo digerisco bene"),
+        ("запиши: я не їм горіхи", "uk", "я не їм горіхи"),
+    ],
+)
+def test_what_follows_a_word_of_several_languages_decides_and_is_kept_whole(
+    world: World, text: str, language: str, fact: str
+) -> None:
+    (reply,) = world.say(CLIENT, text)
+    assert reply == text_for("remembered", language, content=fact)
+
+
+@pytest.mark.parametrize("text", ["note: cancel my order", "note: annulez ma commande"])
+def test_what_is_no_fact_in_one_of_the_languages_is_none(world: World, text: str) -> None:
+    world.say(CLIENT, text)
+    assert not Memory.objects.exists()

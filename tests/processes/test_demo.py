@@ -113,12 +113,13 @@ def recorded_bodies() -> int:
 
 
 def test_other_peoples_addresses_are_refused(installation: Installation, tmp_path: Path) -> None:
-    """The settings would lead to real people."""
+    """The settings would lead to real people. That memory is off is told, too."""
     elsewhere = Installation(tmp_path)
     elsewhere.environment = {
         **installation.environment,
         "WHATSAPP_CLOUD_API_URL": "https://graph.facebook.com/v24.0",
+        "ENABLE_MEMORY_SYSTEM": "false",
     }
-    with pytest.raises(AssertionError, match="talks to this machine only"):
+    with pytest.raises(AssertionError, match=r"(?s)memory system is disabled.*this machine only"):
         elsewhere.manage("demo")
     elsewhere.stop_processes()

@@ -12,6 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from memoryproject.foundation.commands import MEMORY_OFF
 from tests.processes import plain_http
 from tests.processes.clone import PASSWORD, Clone, cloned, press_ctrl_c
 from tests.processes.database import Database
@@ -46,7 +47,9 @@ def test_up_and_down_and_up_again_with_the_data(clone: Clone) -> None:
     kill(clone.processes())
     clone.wait_until_stopped(started)
 
+    (clone.folder / ".env").write_text("GODFATHER_PHONE=15550199999@c.us\n")
     started = clone.run()
+    assert MEMORY_OFF in clone.output(), "a file of one's own doesn't switch it on"
     assert memories(clone) == ["TestCorp pays in 30 days"]
     assert_staff_can_log_in(clone)
     Database(clone.folder / "data").rows("ALTER TABLE sessions_app_label RENAME colour TO tint")
@@ -151,6 +154,22 @@ def test_wrong_settings_are_named_all_at_once(clone: Clone) -> None:
     assert refused.returncode == 1
     for name, value in wrong.items():
         assert re.search(rf"{name} must .*'{re.escape(value)}'", refused.stderr), name
+    assert "Traceback" not in refused.stderr
+    assert clone.processes() == []
+
+
+def test_a_database_that_is_not_there_is_named_without_its_password(clone: Clone) -> None:
+    """And what is misspelt in a file of one's own."""
+    (clone.folder / ".env").write_text("OPENAI_KEY=sk-1\n")
+    refused = clone.run_in_vain(
+        DATABASE_URL="postgres://me:s3cr3t@127.0.0.1:1/cafe?application_name=x"
+    )
+    (clone.folder / ".env").unlink()
+
+    assert refused.returncode == 1
+    assert "DATABASE_URL, 127.0.0.1/cafe. Check that it runs" in refused.stderr
+    assert "OPENAI_KEY is no setting of this server" in refused.stderr
+    assert "s3cr3t" not in refused.stderr
     assert "Traceback" not in refused.stderr
     assert clone.processes() == []
 

@@ -95,6 +95,43 @@ def test_wrong_settings_are_told_by_the_check(settings: Any) -> None:
     assert checks.settings_are_valid()[0].level == ERROR
 
 
+def test_a_misspelt_setting_is_named_with_the_nearest(settings: Any) -> None:
+    settings.CONFIG_UNKNOWN = {"OPENAI_KEY": "OPENAI_API_KEY"}
+    (found,) = checks.names_are_known()
+    assert (found.level, found.id) == (WARNING, "memory.W025")
+    assert (
+        found.msg == "OPENAI_KEY is no setting of this server; the nearest one is OPENAI_API_KEY."
+    )
+    assert ".env.example" in (found.hint or "")
+
+
+@pytest.mark.processes
+def test_a_misspelt_setting_of_the_environment_is_named_by_the_check(tmp_path: Path) -> None:
+    done = python("manage.py", "check", folder=tmp_path, WHATSAPP_CLOUD_APP_SECERT="s3cr3t")
+    assert "nearest one is WHATSAPP_CLOUD_APP_SECRET" in done.stderr
+    assert "s3cr3t" not in done.stderr
+
+
+@pytest.mark.parametrize("password", ["123", "short-one", "password1234"])
+def test_a_weak_password_stops_a_server_that_others_reach(password: str, settings: Any) -> None:
+    """By the rules of the accounts of the pages; elsewhere it is warned of."""
+    settings.ADMIN_PASSWORD = password
+    (found,) = checks.admin_password_is_strong()
+    assert (found.level, found.id) == (WARNING, "memory.W026")
+    assert found.msg.startswith("ADMIN_PASSWORD is weak. This password is too")
+    assert password not in found.msg
+    assert "openssl rand" in (found.hint or "")
+    settings.ALLOWED_HOSTS = ["memory.example.com"]
+    assert [found.level for found in checks.admin_password_is_strong()] == [ERROR]
+
+
+@pytest.mark.parametrize("password", ["", "a-password-of-tests"])
+def test_a_strong_password_or_none_is_no_matter(password: str, settings: Any) -> None:
+    settings.ADMIN_PASSWORD = password
+    settings.ALLOWED_HOSTS = ["memory.example.com"]
+    assert checks.admin_password_is_strong() == []
+
+
 @pytest.mark.processes
 def test_err_integration_002_a_missing_flag_means_off_with_a_warning(tmp_path: Path) -> None:
     """ERR-INTEGRATION-002: said at every start, and the memory system is off."""

@@ -39,7 +39,7 @@ from memoryproject.environment import (
     secret_from_file,
 )
 from memoryproject.launch import write_env_file
-from memoryproject.settings_table import OWN_SETTINGS
+from memoryproject.settings_table import OWN_SETTINGS, stray_names
 from tests.tables import table
 
 # The example file of the original specification, REQ-CONFIG-001.
@@ -218,6 +218,57 @@ def test_settings_of_an_env_file_come_second(env_file: Path, encoding: str) -> N
     assert os.environ["LINES_PLAIN"] == "a=b"
     assert os.environ["LINES_QUOTED"] == "c d"
     assert os.environ["LINES_SET"] == "from the environment"
+
+
+@pytest.mark.parametrize(
+    ("line", "value"),
+    [
+        ('"Asia/Jerusalem" # ours', "Asia/Jerusalem"),
+        ("'c d'  #ours", "c d"),
+        ("a b # ours", "a b"),
+        (" # ours", ""),
+        ('"a # b" # ours', "a # b"),
+        ("a#b", "a#b"),
+        ('{"X-Title": "shop # 1"}', '{"X-Title": "shop # 1"}'),
+    ],
+)
+def test_a_comment_behind_a_value_is_no_part_of_it(env_file: Path, line: str, value: str) -> None:
+    env_file.write_text(f"LINES_PLAIN={line}\n")
+    errors: list[str] = []
+    assert read_env_file(env_file, errors) == ["LINES_PLAIN"]
+    assert os.environ["LINES_PLAIN"] == value
+    assert errors == []
+
+
+# Names of a file, and the setting that was meant.
+MISSPELT = {
+    "WHATSAPP_CLOUD_APP_SECERT": "WHATSAPP_CLOUD_APP_SECRET",
+    "TURN_DEBOUNCE_SECOND": "TURN_DEBOUNCE_SECONDS",
+    "GODFATHHER_PHONE": "GODFATHER_PHONE",
+    "CHATMODEL": "CHAT_MODEL",
+    "PROT": "PORT",
+    "openai_api_key": "OPENAI_API_KEY",
+    "OPENAI_KEY": "OPENAI_API_KEY",
+    "TELEGRAM_TOKEN": "TELEGRAM_BOT_TOKEN",
+    "GODFATHER": "GODFATHER_PHONE",
+}
+
+
+def test_a_misspelt_name_of_the_file_is_known_by_the_nearest_setting() -> None:
+    assert stray_names([], MISSPELT) == MISSPELT
+
+
+def test_of_the_environment_only_slips_are_named() -> None:
+    """It is full of names of other programs, which may begin alike."""
+    slips = dict(list(MISSPELT.items())[:3])
+    others = ["PATH", "HOST", "POST", "debug", "OPENAI_ORGANIZATION", "OPENAI_API_BASE", "LOGNAME"]
+    others += ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "DATABASE_PORT", "MEMORY_OF_ENV_FILE"]
+    assert stray_names([*slips, *others, *OWN_SETTINGS], []) == slips
+
+
+def test_what_other_programs_read_may_stand_in_the_file() -> None:
+    names = ["HTTPS_PROXY", "TZ", "OTEL_TRACES_SAMPLER", "OPENAI_ORG_ID", "PYTHONPATH"]
+    assert stray_names([], names) == {}
 
 
 def test_lines_of_an_env_file_that_are_no_settings_are_errors(env_file: Path) -> None:

@@ -188,6 +188,7 @@ def test_what_is_taken_back_is_no_decision(
 ) -> None:
     assert gone in "".join(card_of(first, "a: " + confirmed).decisions)
     card = card_of(first, "a: " + confirmed, back, "a: " + answer)
+    assert card.outcome is not None
     assert gone not in "".join([*card.decisions, card.outcome["settled"]])
 
 
@@ -199,6 +200,7 @@ def test_what_is_not_taken_back_stays(first: str, confirmed: str, then: str) -> 
 
 def test_to_think_about_it_is_neither_a_decision_nor_a_task() -> None:
     card = card_of("and if we took the small one?", "a: 600", "ok, will think about it", "a: Sure")
+    assert card.outcome is not None
     assert (card.decisions, card.todos, card.outcome["settled"]) == ((), (), "")
 
 

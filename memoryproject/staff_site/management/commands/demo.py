@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from memoryproject.folders import START
 from memoryproject.foundation.audit.audit_events import Actor
-from memoryproject.foundation.commands import DeclaredCommand, option
+from memoryproject.foundation.commands import MEMORY_OFF, DeclaredCommand, option
 from memoryproject.foundation.integrations.loopback.providers import (
     GraphServer,
     GreenServer,
@@ -55,6 +55,8 @@ class Command(DeclaredCommand):
             self._client = stack.enter_context(httpx.Client(timeout=30, trust_env=False))
             self._check_ready(url)
             self._store_settings()
+            if not settings.ENABLE_MEMORY_SYSTEM:
+                self.stderr.write(MEMORY_OFF)
             servers = {
                 name: stack.enter_context(server) for name, server in _stand_ins(url).items()
             }
