@@ -67,7 +67,8 @@ MODEL_PRICE = re.compile(
 # As environ.Env reads them.
 ENV_LINE = re.compile(r"(?:export )?[A-Za-z_0-9]+=")
 # A comment behind a value. JSON may hold the sign: nothing is cut off what has bare quotes.
-COMMENTED = re.compile(r"""^((?:export )?\w+=(?:'[^']*'|"(?:[^"\\]|\\.)*"|[^'"]*?))\s+(?:#.*)?$""")
+# A run of blanks is tried from its first one only.
+COMMENTED = re.compile(r"""^(\w[\w ]*=(?:'[^']*'|"(?:[^"\\]|\\.)*"|[^'"]*?))(?<!\s)\s+(?:#.*)?$""")
 
 
 class InvalidSetting(Exception):

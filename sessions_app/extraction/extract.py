@@ -25,7 +25,7 @@ from sessions_app.extraction.source_text import SourceText, source_text_of
 from sessions_app.limits import answer_limits, intake
 
 if TYPE_CHECKING:
-    from sessions_app.extraction.extraction_prompt import Fact
+    from sessions_app.extraction.facts_form import Fact
 
 logger = logging.getLogger(__name__)
 
@@ -117,7 +117,7 @@ def _facts(
     written: Sequence[Written], source: SourceText, lease: ExtractionLease, extractor: Extractor
 ) -> list[Fact]:
     """Return the facts that the model finds; in two halves if all is too long for it."""
-    from sessions_app.extraction.extraction_prompt import read_facts  # noqa: PLC0415 pydantic is slow
+    from sessions_app.extraction.facts_form import read_facts  # noqa: PLC0415 pydantic is slow
 
     request = _request(written, source, extractor)
     try:

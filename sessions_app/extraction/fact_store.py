@@ -27,7 +27,7 @@ from sessions_app.extraction.source_text import SourceText, source_text_of
 from sessions_app.models import ChatSession, Message
 
 if TYPE_CHECKING:
-    from sessions_app.extraction.extraction_prompt import Fact
+    from sessions_app.extraction.facts_form import Fact
 
 
 NOTHING_LEARNED = "nothing worth learning"

@@ -19,16 +19,9 @@ from rest_framework.exceptions import APIException, AuthenticationFailed
 from memoryproject.foundation.process.storage import is_caused_by_full_disk
 from memoryproject.foundation.rest_kit import authentication, bodies, serializers
 from sessions_app.conversations.phrases import text_for
+from sessions_app.mcp.answers import ROOM_FOR_NOTE, ToolResult, cut, entries_within
 from sessions_app.mcp.arguments import DEFAULT_TOKENS, AnswerLimit
-from sessions_app.mcp.rest import (
-    FAILED,
-    ROOM_FOR_NOTE,
-    Refused,
-    Rest,
-    ToolResult,
-    cut,
-    entries_within,
-)
+from sessions_app.mcp.rest import FAILED, Refused, Rest
 from sessions_app.mcp.tools import TOOLS, Arguments, Tool
 from sessions_app.presentation.access import names_of_bound
 

@@ -12,6 +12,7 @@ from memories_app.memory_documents.document_api import DocumentView
 from memoryproject.foundation.rest_kit import errors, serializers
 from sessions_app.cards.api import CardView
 from sessions_app.conversation_views import message_api, session_api
+from sessions_app.mcp.answers import ROOM_FOR_NOTE, ToolResult, tokens_of
 from sessions_app.mcp.arguments import (
     ANY_OBJECT,
     DEFAULT_TOKENS,
@@ -29,7 +30,7 @@ from sessions_app.mcp.arguments import (
     SessionsArguments,
     schema_of,
 )
-from sessions_app.mcp.rest import ROOM_FOR_NOTE, Answer, Operation, Rest, ToolResult, tokens_of
+from sessions_app.mcp.rest import Answer, Operation, Rest
 from sessions_app.memories.api.memory_api import MemoriesView, MemoryView
 from sessions_app.memories.api.recall_api import RecallSerializer, RecallView
 from sessions_app.memories.api.serializers import ChangeMemorySerializer, NewMemorySerializer

@@ -15,8 +15,8 @@ from uuid import uuid4
 
 from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
-from sessions_app.extraction.extraction_prompt import Fact
 from sessions_app.extraction.fact_store import CheckedFacts, facts_checked
+from sessions_app.extraction.facts_form import Fact
 from sessions_app.extraction.source_text import SourceText
 from sessions_app.models import Message
 

@@ -10,7 +10,7 @@ from memories_app.models import Memory
 from memoryproject.foundation.integrations.llm.base import ChatRequest
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from sessions_app.extraction.extract import Extractor, chat_learn
-from sessions_app.extraction.extraction_prompt import MAX_FACT_LENGTH, MAX_FACTS
+from sessions_app.extraction.facts_form import MAX_FACT_LENGTH, MAX_FACTS
 from sessions_app.history.strategies import SummarizationStrategy
 from sessions_app.models import Chat, ChatSession, ExtractionWork, Message, SummarizationMetadata
 from sessions_app.summaries.summarizer import Summarizer

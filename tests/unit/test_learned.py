@@ -6,8 +6,9 @@ import json
 
 from hypothesis import given, strategies as st
 
-from sessions_app.extraction.extraction_prompt import FactsFormError, read_facts
+from sessions_app.extraction.extraction_prompt import FactsFormError
 from sessions_app.extraction.fact_store import is_carried, quoted_in
+from sessions_app.extraction.facts_form import read_facts
 from tests.tables import table
 
 ANY_JSON = st.recursive(
