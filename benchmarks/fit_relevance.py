@@ -152,7 +152,12 @@ def read_sets() -> list[LabelledSet]:
             for item in data["queries"]
         ]
         sets.append(LabelledSet(name, list(data["memories"].values()), questions))
-    data = json.loads((DATA / "people.json").read_text(encoding="utf-8"))
+    return [*sets, _of_businesses("strangers"), _of_businesses("people")]
+
+
+def _of_businesses(name: str) -> LabelledSet:
+    """Return a set whose texts are seen by those of one business."""
+    data = json.loads((DATA / f"{name}.json").read_text(encoding="utf-8"))
     place = {fact["id"]: number for number, fact in enumerate(data["facts"])}
     scopes: dict[str, list[int]] = {}
     for fact in data["facts"]:
@@ -166,7 +171,7 @@ def read_sets() -> list[LabelledSet]:
         )
         for item in data["questions"]
     ]
-    return [*sets, LabelledSet("people", [fact["text"] for fact in data["facts"]], questions)]
+    return LabelledSet(name, [fact["text"] for fact in data["facts"]], questions)
 
 
 def fit(asked: Sequence[Asked], columns: Sequence[str]) -> Weights:
@@ -241,6 +246,8 @@ def table(data: LabelledSet) -> Iterator[str]:
             right += int(asked.right[passed].sum()) if passed else 0
             wrong += len(passed)
             told += bool(asked.right[[*passed, *near]].any()) if passed or near else 0
+        if not number:
+            continue
         yield (
             f"{data.name} {'tuning' if tuning else 'held out'}: {number} questions: first "
             f"{first / number:.3f}, first three {three / number:.3f}; at {RELEVANT}: first three "

@@ -168,7 +168,7 @@ class Weights:
 
 # Fitted by benchmarks/fit_relevance.py, rounded: with a vector, and by words alone.
 WITH_VECTORS = Weights(
-    offset=-2.6,
+    offset=-2.52,
     near=4.87,
     lead=22.85,
     behind=-6.24,

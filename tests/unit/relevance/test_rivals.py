@@ -115,7 +115,7 @@ def test_of_two_facts_both_are_recalled(question: str, facts: list[str]) -> None
     ],
 )
 def test_a_text_that_shares_only_grammar_is_not_recalled(question: str, text: str) -> None:
-    assert Store([text, "ok thanks", "see you tomorrow"]).recalled(question) == []
+    assert Store([text, "ok thanks", "it was lovely"]).recalled(question) == []
 
 
 @table("name", ["AI", "Uber", "Mia", "hay", "OS", "ton"])
