@@ -333,7 +333,7 @@ def test_a_token_of_the_environment_is_no_wrong_one(admin_client: Client, settin
 def test_the_last_step_names_the_command_of_this_installation(
     admin_client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(step_pages, "TYPED", "whatsapp-memory")
+    monkeypatch.setattr(step_pages.folders, "TYPED", "whatsapp-memory")
     assert "whatsapp-memory chat" in shown(admin_client, f"{SETUP}end/")
 
 

@@ -226,7 +226,7 @@ def test_vectors_of_another_model_do_not_count() -> None:
             "What is the code of the door, and where does the boiler stand?",
             {"The code of the building's front door is 7702", "The boiler stands in the cellar"},
         ),
-        ("מה הקוד לדלת, ומי בא מחר לנקות?", {"הקוד לדלת הכניסה של הבניין הוא 4321"}),
+        ("מה הקוד לדלת, ומתי יש לנו חופש?", {"הקוד לדלת הכניסה של הבניין הוא 4321"}),
         (
             "Good morning! I hope that you all had a lovely weekend at the sea with the family, "
             "here it was raining. Before I forget: who is our plumber? Have a great day!",

@@ -26,6 +26,8 @@ from django.test import Client, RequestFactory
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
 from memoryproject.staff_site.navigation import MENU, SETTINGS
+from sessions_app.models import StoredSetting
+from sessions_app.stored_settings import stored_settings_look
 from tests.staff.expected import BY_WHAT_IS_ASKED, LISTS, OPEN, PAGES
 from tests.staff.furnish import furnish_hostile, rows
 from tests.staff.roles import (
@@ -53,6 +55,14 @@ GENERIC = ("changelist", "add", "change", "delete", "history")
 # Beside the chain.
 GROWING = (("P", "U"), ("U", "A"), ("S", "A"))
 Roles = dict[str, tuple[Client, User | None]]
+
+
+@pytest.fixture(autouse=True)
+def settings_as_before(db: None) -> Iterator[None]:
+    """What the pages of the set-up stored isn't in use in the tests that follow."""
+    yield
+    StoredSetting.objects.all().delete()
+    stored_settings_look(at_once=True)
 
 
 def of_admin() -> Iterator[tuple[str, str]]:

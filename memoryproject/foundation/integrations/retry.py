@@ -63,11 +63,23 @@ class AttemptFailed(Exception):
         return text
 
 
-class CallError(AttemptFailed):
+@dataclass(eq=False, repr=False)
+class CallError(Exception):
     """A service gave no answer after the retries; the base of the errors of models.
 
-    It is the last failed attempt, without the words of the server.
+    ``permanent``: a retry can't help. ``overflow``: the request is longer than the model reads;
+    what its server says of it. ``is_outside``: the request isn't to blame (the server is away, busy
+    or refuses our account): the same request may succeed later.
     """
+
+    message: str
+    _: KW_ONLY
+    permanent: bool = False
+    overflow: Overflow | None = None
+    is_outside: bool = False
+
+    def __post_init__(self) -> None:
+        super().__init__(self.message)
 
     @classmethod
     def of(cls, failure: AttemptFailed) -> Self:
