@@ -19,9 +19,10 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 HEBREW = "מה הקוד לדלת הכניסה?"
 CHATS = "/admin/sessions_app/chat/"
+# What is offered for ten seconds stays: on a busy machine one of them isn't enough to see it.
 HURRIED = """
 const patient = window.setTimeout;
-window.setTimeout = (what, milliseconds, ...rest) => patient(what, milliseconds / 10, ...rest);
+window.setTimeout = (what, wait, ...rest) => patient(what, wait < 10000 ? wait / 10 : wait, ...rest);
 """
 
 
