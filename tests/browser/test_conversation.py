@@ -22,7 +22,7 @@ CHATS = "/admin/sessions_app/chat/"
 # What is offered for ten seconds stays: on a busy machine one of them isn't enough to see it.
 HURRIED = """
 const patient = window.setTimeout;
-window.setTimeout = (what, wait, ...rest) => patient(what, wait < 10000 ? wait / 10 : wait, ...rest);
+window.setTimeout = (what, ms, ...rest) => patient(what, ms < 10000 ? ms / 10 : ms, ...rest);
 """
 
 
