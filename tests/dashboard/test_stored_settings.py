@@ -14,8 +14,8 @@ from django.core.exceptions import ValidationError
 from django.core.management import call_command
 from django.test import Client, override_settings
 
+from memoryproject import folders
 from memoryproject.foundation.audit.models import AuditEvent
-from memoryproject.staff_site.setup import step_pages
 from memoryproject.staff_site.setup.step_forms import owner_id
 from sessions_app.models import AssistantProfile, StoredSetting
 from sessions_app.stored_settings import stored_problems, stored_settings_look
@@ -333,7 +333,7 @@ def test_a_token_of_the_environment_is_no_wrong_one(admin_client: Client, settin
 def test_the_last_step_names_the_command_of_this_installation(
     admin_client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(step_pages.folders, "TYPED", "whatsapp-memory")
+    monkeypatch.setattr(folders, "TYPED", "whatsapp-memory")
     assert "whatsapp-memory chat" in shown(admin_client, f"{SETUP}end/")
 
 
