@@ -205,9 +205,14 @@ class MemoryDocumentStore(ABC):
         """Store documents unchanged, each at its place.
 
         An existing document with another text is a conflict and stays, unless ``replace`` is set.
+        One that was just stored under the same name isn't replaced.
         """
+        puts: dict[Key, list[Put]] = {}
         with self._writing(*{document.key.category for document in documents}):
-            return [self._put(document, replace=replace) for document in documents]
+            for document in documents:
+                earlier = puts.setdefault(document.key, [])
+                earlier.append(self._put(document, replace=replace and not earlier))
+        return [puts[document.key].pop(0) for document in documents]
 
     def _put(self, document: Kept, *, replace: bool) -> Put:
         key = document.key

@@ -204,3 +204,15 @@ def test_many_documents_take_no_memory(
 
     peak(100)
     assert peak(600) < peak(200) * 1.5
+
+
+@pytest.mark.parametrize("replace", [False, True])
+def test_of_two_texts_under_one_name_the_first_is_kept(
+    database: Place, make_place: Any, replace: bool
+) -> None:
+    for place in (database, make_place("tree")):
+        twice = [kept("decisions", "d1", decision=each) for each in ("first", "second")]
+        outcomes = [put.outcome for put in place.store.put(twice, replace=replace)]
+        assert outcomes == ["created", "conflict"]
+        loaded = place.run("load", "--category", "decisions", "--identifier", "d1")
+        assert loaded.json["content"]["decision"] == "first"
