@@ -100,13 +100,9 @@ class LabelledSet:
         self.terms = [index_terms(text) for text in texts]
         self.vectors = np.array(embedder.embed(texts))
         self.parts = [query_parts(question.text) for question in questions]
-        self.asked = [
-            np.array([embedder.fact_map.apply(each) for each in vectors])
-            for vectors in (
-                embedder.embed_queries([part.text for part in parts]) for parts in self.parts
-            )
-        ]
-        self.usual = [[embedder.fact_map.usual(each) for each in asked] for asked in self.asked]
+        asks = embedder.fact_queries
+        self.asked = [np.array(asks.embed([part.text for part in parts])) for parts in self.parts]
+        self.usual = [[asks.usual(each) for each in asked] for asked in self.asked]
 
     def ask(self, number: int, scope: Sequence[int], weight: float = 1.0) -> Asked:
         terms = [self.terms[text] for text in scope]
@@ -152,7 +148,24 @@ def read_sets() -> list[LabelledSet]:
             for item in data["queries"]
         ]
         sets.append(LabelledSet(name, list(data["memories"].values()), questions))
-    return [*sets, _of_businesses("strangers"), _of_businesses("people")]
+    return [*sets, _kept_for_weights(), _of_businesses("strangers"), _of_businesses("people")]
+
+
+def _kept_for_weights() -> LabelledSet:
+    """Return the invented businesses whose questions the embedder is not fitted to."""
+    data = json.loads((DATA / "business_questions.json").read_text(encoding="utf-8"))
+    texts: list[str] = []
+    questions = []
+    for each in data:
+        if "half" not in each:
+            continue
+        scope = range(len(texts), len(texts) + len(each["facts"]))
+        asked = [(text, frozenset[int]()) for text in each["unanswered"]]
+        for place, fact in zip(scope, each["facts"], strict=True):
+            asked += [(text, frozenset([place])) for text in fact["questions"]]
+        texts += [fact["text"] for fact in each["facts"]]
+        questions += [Question(text, scope, right, True) for text, right in asked]
+    return LabelledSet("businesses", texts, questions)
 
 
 def _of_businesses(name: str) -> LabelledSet:

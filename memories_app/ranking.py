@@ -9,7 +9,8 @@ never cost results.
 
 import logging
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from typing import Any, TypeAlias
 from uuid import UUID
@@ -25,9 +26,9 @@ from memoryproject.foundation.integrations.embedders.base import (
     Calibration,
     Embedder,
     EmbedderError,
-    FactMap,
+    FactQueries,
     embed_covered,
-    fact_map,
+    embed_queries,
 )
 from memoryproject.foundation.retrieval.query import QueryTerm, is_informative
 from memoryproject.foundation.retrieval.relevance import (
@@ -328,17 +329,7 @@ class Question:
     vectors: Sequence[Vector | None]
     model: str
     calibration: Calibration
-    map: FactMap | None = None
     usual: Sequence[float] = ()
-
-    def for_facts(self) -> "Question":
-        """Return the question as it is compared with facts."""
-        if self.map is None:
-            return self
-        apply = self.map.apply
-        vectors = [None if vector is None else apply(vector) for vector in self.vectors]
-        usual = [0.0 if vector is None else self.map.usual(vector) for vector in vectors]
-        return replace(self, vectors=vectors, calibration=self.map.calibration, usual=usual)
 
     @property
     def terms(self) -> list[QueryTerm]:
@@ -352,25 +343,28 @@ def distinct_terms(parts: Sequence[QueryPart]) -> list[QueryTerm]:
 
 
 def prepare_question(
-    parts: Sequence[QueryPart], topics: Sequence[str], embedder: Embedder
+    parts: Sequence[QueryPart],
+    topics: Sequence[str],
+    embedder: Embedder,
+    for_facts: FactQueries | None = None,
 ) -> tuple[Question, bool]:
     """Return the question with its vectors, and whether the embedder succeeded.
 
-    The embedder is called once, with distinct texts.
+    The embedder is called once, with distinct texts. for_facts: its own way to ask for facts.
     """
     distinct = list(dict.fromkeys(topics))
+    embed = for_facts.embed if for_facts else partial(embed_queries, embedder)
     made: dict[str, Vector | None] = {}
     worked = True
     try:
-        made = dict(zip(distinct, embed_covered(embedder, distinct, queries=True), strict=True))
+        made = dict(zip(distinct, embed_covered(embedder, distinct, embed), strict=True))
     except EmbedderError as error:
         logger.error("The query could not be embedded, words decide alone: %s", error)
         worked = False
     vectors = [made.get(topic) for topic in topics]
-    question = Question(
-        parts, topics, vectors, embedder.model_id, embedder.calibration, fact_map(embedder)
-    )
-    return question, worked
+    calibration = (for_facts or embedder).calibration
+    usual = [for_facts.usual(vector) if vector else 0.0 for vector in vectors] if for_facts else []
+    return Question(parts, topics, vectors, embedder.model_id, calibration, usual), worked
 
 
 def rank(question: Question, candidates: Candidates, sampled: NDArray[np.bool_]) -> Floats:

