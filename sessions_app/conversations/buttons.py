@@ -5,7 +5,16 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
-from sessions_app.conversations.plain_words import NAMES, Command, parse_command
+from memoryproject.foundation.integrations.whatsapp.events import numbers_mentioned
+from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import LID_DOMAIN, PERSON_DOMAIN
+from sessions_app.conversations.history_queries import profile_current
+from sessions_app.conversations.plain_words import (
+    NAMES,
+    Command,
+    parse_command,
+    without_own_mentions,
+)
+from sessions_app.models import OwnAddress
 
 # The id of a button of ours: the name of the question, the id of its turn, the key of the choice.
 _BUTTON = re.compile(r"ask\.(\w{1,40})\.([0-9a-f]{32})\.(.{1,100})", re.DOTALL)
@@ -24,9 +33,26 @@ def button_pressed(metadata: Mapping[str, Any]) -> tuple[str, UUID, str] | None:
     return (found[1], UUID(found[2]), found[3]) if found else None
 
 
+def addressed(text: str) -> str:
+    """Return a message of a group without the mentions that address us, wherever they stand."""
+    if "@" not in text:
+        return text
+    digits = numbers_mentioned(text)
+    ids = [f"{each}@{domain}" for each in digits for domain in (LID_DOMAIN, PERSON_DOMAIN)]
+    found = OwnAddress.objects.filter(address__in=ids).values_list("address", flat=True)
+    ours = [address.partition("@")[0] for address in found]
+    # Where nothing else is said, it stays.
+    return without_own_mentions(text, [profile_current().name, *ours]) or text
+
+
+def command_of(text: str, *, in_group: bool) -> Command | None:
+    """Return the command in a text; in a group without the mentions that address us."""
+    return parse_command(addressed(text) if in_group else text, in_group=in_group)
+
+
 def command_in(text: str, metadata: Mapping[str, Any], *, in_group: bool) -> Command | None:
     """Return the command in a message; a press of a button of ours is one as well."""
     pressed = button_pressed(metadata)
     if pressed is None:
-        return parse_command(text, in_group=in_group)
+        return command_of(text, in_group=in_group)
     return Command(pressed[0] if pressed[0] in NAMES else "choose")
