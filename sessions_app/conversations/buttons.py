@@ -7,13 +7,9 @@ from uuid import UUID
 
 from memoryproject.foundation.integrations.whatsapp.events import numbers_mentioned
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import LID_DOMAIN, PERSON_DOMAIN
+from sessions_app.conversations import plain_words
 from sessions_app.conversations.history_queries import profile_current
-from sessions_app.conversations.plain_words import (
-    NAMES,
-    Command,
-    parse_command,
-    without_own_mentions,
-)
+from sessions_app.conversations.plain_words import NAMES, Command
 from sessions_app.models import OwnAddress
 
 # The id of a button of ours: the name of the question, the id of its turn, the key of the choice.
@@ -33,21 +29,20 @@ def button_pressed(metadata: Mapping[str, Any]) -> tuple[str, UUID, str] | None:
     return (found[1], UUID(found[2]), found[3]) if found else None
 
 
-def addressed(text: str) -> str:
-    """Return a message of a group without the mentions that address us, wherever they stand."""
-    if "@" not in text:
+def addressed(text: str, *, in_group: bool) -> str:
+    """Return the text; in a group without the mentions that address us, wherever they stand."""
+    if not in_group or "@" not in text:
         return text
-    digits = numbers_mentioned(text)
-    ids = [f"{each}@{domain}" for each in digits for domain in (LID_DOMAIN, PERSON_DOMAIN)]
+    ids = [f"{n}@{at}" for n in numbers_mentioned(text) for at in (LID_DOMAIN, PERSON_DOMAIN)]
     found = OwnAddress.objects.filter(address__in=ids).values_list("address", flat=True)
     ours = [address.partition("@")[0] for address in found]
     # Where nothing else is said, it stays.
-    return without_own_mentions(text, [profile_current().name, *ours]) or text
+    return plain_words.without_own_mentions(text, [profile_current().name, *ours]) or text
 
 
 def command_of(text: str, *, in_group: bool) -> Command | None:
     """Return the command in a text; in a group without the mentions that address us."""
-    return parse_command(addressed(text) if in_group else text, in_group=in_group)
+    return plain_words.parse_command(addressed(text, in_group=in_group), in_group=in_group)
 
 
 def command_in(text: str, metadata: Mapping[str, Any], *, in_group: bool) -> Command | None:

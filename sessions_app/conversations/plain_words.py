@@ -39,7 +39,7 @@ NAMES = ("remember", "memories", "search", "forget", "reset", "export", "help")
 COMMAND = re.compile(r"[\s\u200e\u200f\u2066-\u2069]*/([^\s/]+)(?:\s+(.*))?\s*", re.DOTALL)
 _AFTER_WORD = ".:,;!?؟،"
 
-LEADING_MENTION = re.compile(r"\s*@\S+\s+")
+LEADING_MENTION = re.compile(r"\A\s*@\S+\s+")
 # A word before and behind it in its line, with no sign between.
 _AMID, _AMID_AFTER = re.compile(r"\w[^\S\n]*$"), re.compile(r"[^\S\n]*\w")
 # What others have said; the quotation mark inside a Hebrew abbreviation is none.
@@ -105,8 +105,7 @@ def _slash_words() -> dict[str, Command]:
 
 def without_mention(text: str) -> str:
     """Return the text of a message in a group without the mention at its beginning."""
-    mention = LEADING_MENTION.match(text)
-    return text[mention.end() :] if mention else text
+    return LEADING_MENTION.sub("", text)
 
 
 def without_own_mentions(text: str, names: Sequence[str]) -> str:
@@ -121,10 +120,8 @@ def without_own_mentions(text: str, names: Sequence[str]) -> str:
         is_amid = _AMID.search(before) and _AMID_AFTER.match(after)
         if is_amid and not (_only_addresses(before) or _only_addresses(after)):
             text = f"{before}{names[0] or mention[0]}{after}"
-        elif before.strip():
-            text = before.rstrip(" \t,،") + after
         else:
-            text = after.lstrip(BETWEEN)
+            text = (before.rstrip(" \t,،") + after).lstrip(BETWEEN)
     return text
 
 

@@ -166,8 +166,7 @@ class ConfirmForm(forms.Form):
             right = {self.wanted.casefold(), self.person.whatsapp_chat.casefold()}
         # The whole number, with or without its country's code, which has three digits at most.
         is_whole = len(number_searched(typed)) >= max(len(number_searched(self.wanted)) - 3, 7)
-        is_number = is_whole and contacts_named(typed) == [self.person]
-        if typed not in right and not is_number:
+        if typed not in right and not (is_whole and contacts_named(typed) == [self.person]):
             raise forms.ValidationError(_("That isn't what has to be typed. Nothing is erased."))
         return typed
 

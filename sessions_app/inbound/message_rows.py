@@ -1,12 +1,8 @@
 """Build the message to store from an event."""
 
-from memoryproject.foundation.integrations.whatsapp.events import (
-    InboundMessage,
-    OwnSend,
-    names_number,
-    numbers_mentioned,
-)
+from memoryproject.foundation.integrations.whatsapp.events import InboundMessage, OwnSend
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import PERSON_DOMAIN
+from memoryproject.foundation.text.phone_numbers import phone_forms
 from sessions_app.conversations.message_store import NewMessage
 from sessions_app.conversations.plain_words import Command
 from sessions_app.inbound.message_changes import quote_metadata
@@ -46,9 +42,8 @@ def own_addresses_learn(event: InboundMessage | OwnSend) -> None:
     """Store our own hidden id, if the event shows it, and our number, if the event mentions it."""
     ours = [event.business_lid] if event.business_lid else []
     if isinstance(event, InboundMessage) and event.mentions_us:
-        for digits in numbers_mentioned(event.text):
-            if names_number(f"@{digits}", event.business_address):
-                ours.append(f"{digits}@{PERSON_DOMAIN}")
+        forms = phone_forms(event.business_address)
+        ours += [f"{digits}@{PERSON_DOMAIN}" for digits in forms if digits.isdecimal()]
     for address in ours:
         OwnAddress.objects.get_or_create(
             provider=event.provider, number_id=event.number_id, address=address

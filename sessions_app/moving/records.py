@@ -46,8 +46,7 @@ class Said:
     """A message. ``chat``: the id of its chat, in any spelling; "" where the file doesn't tell.
 
     ``place``: where it is in the file. ``key``: its id in the other product, "" for none.
-    ``media``: the name of its file in the same archive; ``kind``: as InboundMessage's. ``clock``:
-    the time without a zone that the file has, as if of UTC: the message's key is made of it.
+    ``media``: the name of its file in the same archive; ``kind``: as InboundMessage's.
     """
 
     chat: str
@@ -60,7 +59,6 @@ class Said:
     kind: str = "text"
     media: str = ""
     metadata: Mapping[str, Any] = field(default_factory=dict)
-    clock: datetime | None = None
 
 
 @dataclass(frozen=True)

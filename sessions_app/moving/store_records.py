@@ -9,11 +9,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, timezone
 from itertools import islice
 from typing import Any
 from uuid import UUID, uuid5
+from zoneinfo import ZoneInfo
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Max
 from django.utils.translation import gettext as _, gettext_lazy
@@ -202,8 +204,11 @@ class MoveIn:
 
     def _key(self, chat: str, one: moved.Said) -> str:
         """Return the id under which a message is stored, the same for each run."""
-        at = (one.clock or one.at).isoformat()
-        what = [one.key] if one.key else [at, one.sender, one.text, one.media]
+        at = one.at
+        if self.kind == moved.WHATSAPP:
+            # As the file shows it: it is the same message where another zone was set before.
+            at = at.astimezone(ZoneInfo(settings.BUSINESS_TIME_ZONE)).replace(tzinfo=timezone.utc)
+        what = [one.key] if one.key else [at.isoformat(), one.sender, one.text, one.media]
         number, same = 0, (chat, *what)
         if not one.key:
             self._seen[same] += 1
@@ -230,8 +235,7 @@ class MoveIn:
                 self.report.tell(moved.Skipped(one.place, FORGOTTEN))
             elif there or self._seen[_alike(chat, one)] <= stored[_alike("", one)]:
                 self.report.there += 1
-                if there and one.clock and there.timestamp != one.at:
-                    # It came in while another time zone was set.
+                if there and self.kind == moved.WHATSAPP and there.timestamp != one.at:
                     models.Message.objects.filter(pk=there.pk).update(timestamp=one.at)
             else:
                 fresh.append(key)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, TypeAlias
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
@@ -97,9 +97,8 @@ def _chat(source: Source, name: str, options: moved.Options, label: str) -> Iter
         if not line.sender or _is_notice(line):
             yield moved.Skipped(place, _("a notice, not a message"))
             continue
-        last = _at(line, order, zone, last) or last
-        shown = _at(line, order, timezone.utc)
-        yield _message(line, shown and last, shown, place, chat, ours, files)
+        yield _message(line, at := _at(line, order, zone, last), place, chat, ours, files)
+        last = at or last
 
 
 def _lines(text: str) -> tuple[list[_Line], list[int]]:
@@ -157,26 +156,25 @@ def _plain(one: str) -> str:
     return one if digit is None else str(digit)
 
 
+_Order: TypeAlias = tuple[int, int, int]
 _ORDERS = {"DMY": (2, 1, 0), "MDY": (2, 0, 1), "YMD": (0, 1, 2)}
 
 
-def _order(lines: Sequence[_Line]) -> tuple[int, int, int]:
+def _order(lines: Sequence[_Line]) -> _Order:
     """Return the places of year, month and day that make the most of the file, in its order."""
     is_twelve = any(line.is_twelve for line in lines)
     likely = ("MDY", "DMY", "YMD") if is_twelve else tuple(_ORDERS)
     return min((_ORDERS[name] for name in likely), key=lambda order: _misfits(lines, order))
 
 
-def _misfits(lines: Sequence[_Line], order: tuple[int, int, int]) -> tuple[int, int]:
+def _misfits(lines: Sequence[_Line], order: _Order) -> tuple[int, int]:
     days = [_at(line, order, timezone.utc) for line in lines]
     real = [day for day in days if day and moved.is_possible(day)]
     back = sum(one > two for one, two in zip(real, real[1:], strict=False))
     return len(days) - len(real), back
 
 
-def _at(
-    line: _Line, order: tuple[int, int, int], zone: Any, last: datetime | None = None
-) -> datetime | None:
+def _at(line: _Line, order: _Order, zone: Any, last: datetime | None = None) -> datetime | None:
     """Return the line's time. In an hour that a clock shows twice, it isn't before the ``last``."""
     year, month, day = (line.day[place] for place in order)
     year += 2000 if year < 100 else 0
@@ -234,13 +232,7 @@ def _is_notice(line: _Line) -> bool:
 
 
 def _message(
-    line: _Line,
-    at: datetime | None,
-    shown: datetime | None,
-    place: str,
-    chat: str,
-    ours: set[str],
-    files: dict[str, str],
+    line: _Line, at: datetime | None, place: str, chat: str, ours: set[str], files: dict[str, str]
 ) -> moved.Found:
     text = line.text.lstrip("\u200e\u200f")
     edited = _NOTE_LAST.search(moved.INVISIBLE.sub("", text))
@@ -261,7 +253,6 @@ def _message(
         at,
         place,
         chat=chat,
-        clock=shown,
         is_ours=line.sender in ours,
         text=text.strip("\u200e \n") if kind != "text" else text,
         sender=line.sender,

@@ -291,7 +291,7 @@ def _with_document(work: TurnWork, text: str) -> reply_store.Draft:
 
 def _reply(work: TurnWork, text: str) -> reply_store.Draft:
     turn, dependencies = work.turn, work.dependencies
-    text = addressed(text) if turn.chat.is_group else text
+    text = addressed(text, in_group=turn.chat.is_group)
     chosen = chosen_reply(turn=turn, text=text, dependencies=dependencies)
     if chosen is not None:
         return chosen

@@ -136,8 +136,7 @@ def texts_before(turn: Any, states: Collection[str]) -> Iterator[str]:
         if earlier.state not in states:
             return
         if earlier.message and not earlier.message.revoked_at and is_own_text(earlier):
-            said = earlier.message.content
-            yield addressed(said) if turn.chat.is_group else said
+            yield addressed(earlier.message.content, in_group=turn.chat.is_group)
 
 
 def is_own_text(turn: Turn) -> bool:
