@@ -40,8 +40,6 @@ COMMAND = re.compile(r"[\s\u200e\u200f\u2066-\u2069]*/([^\s/]+)(?:\s+(.*))?\s*",
 _AFTER_WORD = ".:,;!?؟،"
 
 LEADING_MENTION = re.compile(r"\A\s*@\S+\s+")
-# A word before and behind it in its line, with no sign between.
-_AMID, _AMID_AFTER = re.compile(r"\w[^\S\n]*$"), re.compile(r"[^\S\n]*\w")
 # What others have said; the quotation mark inside a Hebrew abbreviation is none.
 QUOTATION = re.compile(r'(?<!\w)["“„«][^"“”„«»]*["“”»](?!\w)|^>.*$', re.MULTILINE)
 
@@ -106,32 +104,6 @@ def _slash_words() -> dict[str, Command]:
 def without_mention(text: str) -> str:
     """Return the text of a message in a group without the mention at its beginning."""
     return LEADING_MENTION.sub("", text)
-
-
-def without_own_mentions(text: str, names: Sequence[str]) -> str:
-    """Return the text without the mentions that address us. ``names``: ours, the shown one first.
-
-    Amid other words of a sentence the mention is a part of it: the shown name stays there.
-    """
-    ours = "|".join(re.escape(name) for name in names if name)
-    found = re.finditer(rf"(?<!\w)@\+?(?:{ours})(?!\w)", text, re.IGNORECASE) if ours else ()
-    for mention in reversed(list(found)):
-        before, after = text[: mention.start()], text[mention.end() :]
-        is_amid = _AMID.search(before) and _AMID_AFTER.match(after)
-        if is_amid and not (_only_addresses(before) or _only_addresses(after)):
-            text = f"{before}{names[0] or mention[0]}{after}"
-        else:
-            text = (before.rstrip(" \t,،") + after).lstrip(BETWEEN)
-    return text
-
-
-def _only_addresses(text: str) -> bool:
-    """Return whether words are of a greeting, of politeness, or begin a command."""
-    words = words_of(text[:MAX_LENGTH])
-    message, place = Utterance(text, words, len(words)), 0
-    while size := size_at(message, place, (*OPENERS, *SMALL_TALK, *COMMANDS, "closers")):
-        place += size
-    return place == len(words)
 
 
 # Plain words.

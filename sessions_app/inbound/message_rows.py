@@ -41,9 +41,12 @@ def new_message(event: InboundMessage, chat: Chat, command: Command | None) -> N
 def own_addresses_learn(event: InboundMessage | OwnSend) -> None:
     """Store our own hidden id, if the event shows it, and our number, if the event mentions it."""
     ours = [event.business_lid] if event.business_lid else []
-    if isinstance(event, InboundMessage) and event.mentions_us:
-        forms = phone_forms(event.business_address)
-        ours += [f"{digits}@{PERSON_DOMAIN}" for digits in forms if digits.isdecimal()]
+    if (
+        isinstance(event, InboundMessage)
+        and event.mentions_us
+        and event.business_address.isdecimal()
+    ):
+        ours += [f"{n}@{PERSON_DOMAIN}" for n in phone_forms(event.business_address)]
     for address in ours:
         OwnAddress.objects.get_or_create(
             provider=event.provider, number_id=event.number_id, address=address

@@ -195,9 +195,8 @@ def test_a_chat_is_erased_with_the_person(world: World) -> None:
 def test_a_label_that_only_the_erased_chat_had_goes_with_it(world: World) -> None:
     for person in (CLIENT, OTHER_CLIENT):
         world.say(person, "Hello")
-    labels = {
-        name: Label.objects.create(name=name) for name in ("owes 300", "VIP", "new", "unused")
-    }
+    names = ("owes 300", "VIP", "new", "unused")
+    labels = {name: Label.objects.create(name=name) for name in names}
     Rule.objects.create(name="greet", when="label", label=labels["new"])
     for name in names[:3]:
         ChatLabel.objects.create(chat=world.chat(CLIENT), label=labels[name])
