@@ -41,7 +41,7 @@ def new_message(event: InboundMessage, chat: Chat, command: Command | None) -> N
 def own_addresses_learn(event: InboundMessage | OwnSend) -> None:
     """Store our own hidden id, if the event shows it, and our number, if the event mentions it."""
     ours = [event.business_lid] if event.business_lid else []
-    if getattr(event, "mentions_us", False) and event.business_address.isdecimal():
+    if isinstance(event, InboundMessage) and event.mentions_us and event.business_address.isdigit():
         ours += [f"{n}@{PERSON_DOMAIN}" for n in phone_forms(event.business_address)]
     for address in ours:
         OwnAddress.objects.get_or_create(
