@@ -39,7 +39,7 @@ NAMES = ("remember", "memories", "search", "forget", "reset", "export", "help")
 COMMAND = re.compile(r"[\s\u200e\u200f\u2066-\u2069]*/([^\s/]+)(?:\s+(.*))?\s*", re.DOTALL)
 _AFTER_WORD = ".:,;!?؟،"
 
-LEADING_MENTION = re.compile(r"\s*@\S+\s+")
+LEADING_MENTION = re.compile(r"\A\s*@\S+\s+")
 # What others have said; the quotation mark inside a Hebrew abbreviation is none.
 QUOTATION = re.compile(r'(?<!\w)["“„«][^"“”„«»]*["“”»](?!\w)|^>.*$', re.MULTILINE)
 
@@ -103,8 +103,7 @@ def _slash_words() -> dict[str, Command]:
 
 def without_mention(text: str) -> str:
     """Return the text of a message in a group without the mention at its beginning."""
-    mention = LEADING_MENTION.match(text)
-    return text[mention.end() :] if mention else text
+    return LEADING_MENTION.sub("", text)
 
 
 # Plain words.

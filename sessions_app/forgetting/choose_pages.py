@@ -1,6 +1,5 @@
 """Serve the pages on which staff choose what to erase, and the forms of search and confirmation."""
 
-import re
 from collections.abc import Collection, Iterable
 from datetime import datetime, time, timedelta
 from typing import Any
@@ -18,6 +17,7 @@ from django.utils.translation import get_language, gettext as _, gettext_lazy
 from memoryproject.foundation.admin_kit import list_csv, staff_admin, staff_pages
 from memoryproject.foundation.audit.audit_events import staff_actor, staff_read_record
 from memoryproject.foundation.replica import TooSlowError
+from sessions_app.conversations.chat_queries import contacts_named, number_searched
 from sessions_app.embedding.facade import embedder
 from sessions_app.forgetting.deletion_plan import MODELS
 from sessions_app.forgetting.find_matches import (
@@ -164,14 +164,11 @@ class ConfirmForm(forms.Form):
             right = {word.casefold() for word in WORDS.values()}
         else:
             right = {self.wanted.casefold(), self.person.whatsapp_chat.casefold()}
-        if typed not in right and _digits(typed) not in map(_digits, right):
+        # The whole number, with or without its country's code, which has three digits at most.
+        is_whole = len(number_searched(typed)) >= max(len(number_searched(self.wanted)) - 3, 7)
+        if typed not in right and not (is_whole and contacts_named(typed) == [self.person]):
             raise forms.ValidationError(_("That isn't what has to be typed. Nothing is erased."))
         return typed
-
-
-def _digits(typed: str) -> str:
-    """Return a number without what people write between its digits; other texts as they are."""
-    return re.sub(r"[-+ ().]", "", typed) if re.fullmatch(r"[-+ ().\d]{7,30}", typed) else typed
 
 
 def person_of(run: ForgetRun) -> Chat | None:

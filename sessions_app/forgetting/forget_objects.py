@@ -8,6 +8,7 @@ import logging
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from uuid import UUID
 
 from django.apps import apps
@@ -318,6 +319,14 @@ def _turns_delete(turns: Iterable[models.Turn]) -> dict[str, int]:
     return counts
 
 
+def _own_labels(chat: models.Chat) -> list[int]:
+    """Return the labels that no other chat has, and no rule: they tell of this one alone."""
+    own = set(chat.chat_labels.values_list("label", flat=True))
+    others = models.ChatLabel.objects.filter(label__in=own).exclude(chat=chat)
+    ruled = chain.from_iterable(models.Rule.objects.values_list("label", "add_label"))
+    return [*own.difference(others.values_list("label", flat=True).distinct(), ruled)]
+
+
 def _chat_delete(chat: models.Chat, recorder: PreviewRecorder) -> dict[str, int]:
     """Delete the chat with everything that depends on it, and count the rows."""
     messages = chat.messages.order_by("received_at", "order_num").values_list("pk", "content")
@@ -335,7 +344,9 @@ def _chat_delete(chat: models.Chat, recorder: PreviewRecorder) -> dict[str, int]
     sessions = models.ChatSession.objects.select_for_update().filter(chat=chat_id)
     list(sessions.order_by("pk").values_list("pk", flat=True))
     execute.messages_lock(chat.messages.all())
+    labels = _own_labels(chat)
     _, deleted = chat.delete()
+    deleted[models.Label._meta.label] = models.Label.objects.filter(pk__in=labels).delete()[0]
     counts = {apps.get_model(label)._meta.db_table: rows for label, rows in deleted.items()}
     # A turn and its replay count as one.
     counts.pop(models.TurnReplay._meta.db_table, None)

@@ -15,9 +15,9 @@ from django.db.models import F, Func, IntegerField, JSONField, Q
 
 from memories_app.models import Memory
 from memoryproject.foundation.retrieval.fragments import MARK, Fragments, Kept, kept_sentences
+from sessions_app.conversations.buttons import command_of
 from sessions_app.conversations.message_store import FORM, TOOL_CALLS
 from sessions_app.conversations.message_text import without_notice
-from sessions_app.conversations.plain_words import parse_command
 from sessions_app.conversations.preview_recorder import ChangeKind
 from sessions_app.forgetting.sweep import (
     BESIDE,
@@ -308,7 +308,7 @@ def _changed(row: Turn | TurnReplay, fields: dict[str, Any]) -> dict[str, Any]:
 
 def command_redact(sweep: Sweep, message: Message) -> None:
     """Redact the argument of a command such as /search or /forget."""
-    command = parse_command(message.content, in_group=message.chat.is_group)
+    command = command_of(message.content, in_group=message.chat.is_group)
     name = command.name if command else message.metadata["command"]
     sweep.retext(message, ChangeKind.COMMAND, f"/{name} {MARK}")
     sweep.empty_deliveries(InboundDelivery.objects.filter(message=message))

@@ -24,7 +24,7 @@ from memoryproject.foundation.rest_kit.models import FORGET, READ, WRITE
 from memoryproject.foundation.rest_kit.operations import WAIT, Refusal, conflicting, described
 from memoryproject.foundation.rest_kit.serializers import Strict, Text, Truth
 from memoryproject.foundation.rest_kit.throttles import PlacedResponse, waiting_calls
-from sessions_app.conversations.plain_words import parse_command
+from sessions_app.conversations.buttons import command_of
 from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.inbound.synchronous_chat import (
     NoAnswerError,
@@ -303,9 +303,9 @@ _OF_MESSAGES = (READ, WRITE)
 def required_scopes(content: str, *, in_group: bool) -> tuple[tuple[str, ...], str]:
     """Return the scopes that saying this needs, and a sentence with the reason.
 
-    ``in_group``: see ``parse_command``. A command that is not listed here needs them all.
+    ``in_group``: see ``command_of``. A command that is not listed here needs them all.
     """
-    command = parse_command(content, in_group=in_group)
+    command = command_of(content, in_group=in_group)
     if command is None:
         return _OF_MESSAGES, "the answer to a message may hold memories and earlier messages."
     needed = _OF_COMMANDS.get(command.name, (READ, WRITE, FORGET))

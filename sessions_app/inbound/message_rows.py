@@ -1,6 +1,8 @@
 """Build the message to store from an event."""
 
 from memoryproject.foundation.integrations.whatsapp.events import InboundMessage, OwnSend
+from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import PERSON_DOMAIN
+from memoryproject.foundation.text.phone_numbers import phone_forms
 from sessions_app.conversations.message_store import NewMessage
 from sessions_app.conversations.plain_words import Command
 from sessions_app.inbound.message_changes import quote_metadata
@@ -36,8 +38,12 @@ def new_message(event: InboundMessage, chat: Chat, command: Command | None) -> N
     )
 
 
-def own_address_learn(event: InboundMessage | OwnSend) -> None:
-    """Store our own hidden id, which a message of ours has shown."""
-    OwnAddress.objects.get_or_create(
-        provider=event.provider, number_id=event.number_id, address=event.business_lid
-    )
+def own_addresses_learn(event: InboundMessage | OwnSend) -> None:
+    """Store our own hidden id, if the event shows it, and our number, if the event mentions it."""
+    ours = [event.business_lid] if event.business_lid else []
+    if isinstance(event, InboundMessage) and event.mentions_us and event.business_address.isdigit():
+        ours += [f"{n}@{PERSON_DOMAIN}" for n in phone_forms(event.business_address)]
+    for address in ours:
+        OwnAddress.objects.get_or_create(
+            provider=event.provider, number_id=event.number_id, address=address
+        )

@@ -198,8 +198,8 @@ def process(
 
 def _process(event: Event, rules: IntakeRules, now: datetime) -> EventResult:
     """Process the event by its kind; each kind has exactly one case."""
-    if isinstance(event, events.InboundMessage | events.OwnSend) and event.business_lid:
-        message_rows.own_address_learn(event)
+    if isinstance(event, events.InboundMessage | events.OwnSend):
+        message_rows.own_addresses_learn(event)
     if isinstance(event, events.InboundMessage):
         return take_message.message_take(event=event, rules=rules, now=now)
     if isinstance(event, events.StatusUpdate):

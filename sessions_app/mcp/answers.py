@@ -12,8 +12,9 @@ from memoryproject.foundation.text.characters import estimate_tokens
 Document = dict[str, Any]
 # For the words about what was cut.
 ROOM_FOR_NOTE = 60
-# Ids and times stay whole.
+# Ids and times stay whole, and what names something in the next call.
 MIN_TEXT_LENGTH = 40
+WHOLE = ("next", "identifier", "namespace", "whatsapp_chat")
 
 
 @dataclass(frozen=True)
@@ -80,17 +81,17 @@ def cut(result: ToolResult, lists: Sequence[str], limit: int) -> ToolResult:
         whole = document
         while tokens_of(document) > room and longest > 1:
             longest //= 2
-            document = {name: _shortened(value, longest) for name, value in whole.items()}
+            document = {name: _shortened(each, longest, name) for name, each in whole.items()}
     note = f"{'; '.join(done)}. For the rest, ask again with more max_tokens than {limit}."
     return ToolResult({"cut": note, **document}, note=result.note)
 
 
-def _shortened(value: Any, longest: int) -> Any:
-    if isinstance(value, str):
+def _shortened(value: Any, longest: int, name: str = "") -> Any:
+    if isinstance(value, str) and name not in WHOLE:
         most = max(longest, MIN_TEXT_LENGTH)
         return value if len(value) <= most else f"{value[: most - 1]}…"
     if isinstance(value, list):
         return [_shortened(each, longest) for each in value[:longest]]
     if isinstance(value, dict):
-        return {name: _shortened(each, longest) for name, each in list(value.items())[:longest]}
+        return {name: _shortened(one, longest, name) for name, one in [*value.items()][:longest]}
     return value

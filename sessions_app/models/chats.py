@@ -176,7 +176,7 @@ class ChatAddress(models.Model):
 
 
 class OwnAddress(models.Model):
-    """A hidden id (…@lid) of our own account, by which people mention it in groups."""
+    """A hidden id (…@lid) or number of our own account, by which people mention it in groups."""
 
     provider = models.CharField(_("provider"), max_length=16, choices=Provider)
     number_id = models.CharField(_("our number"), max_length=64)

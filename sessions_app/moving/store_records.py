@@ -9,11 +9,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, timezone
 from itertools import islice
 from typing import Any
 from uuid import UUID, uuid5
+from zoneinfo import ZoneInfo
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Max
 from django.utils.translation import gettext as _, gettext_lazy
@@ -202,7 +204,11 @@ class MoveIn:
 
     def _key(self, chat: str, one: moved.Said) -> str:
         """Return the id under which a message is stored, the same for each run."""
-        what = [one.key] if one.key else [one.at.isoformat(), one.sender, one.text, one.media]
+        at = one.at
+        if self.kind == moved.WHATSAPP:
+            # As the file shows it: it is the same message where another zone was set before.
+            at = at.astimezone(ZoneInfo(settings.BUSINESS_TIME_ZONE)).replace(tzinfo=timezone.utc)
+        what = [one.key] if one.key else [at.isoformat(), one.sender, one.text, one.media]
         number, same = 0, (chat, *what)
         if not one.key:
             self._seen[same] += 1
@@ -214,7 +220,7 @@ class MoveIn:
         known = models.InboundDelivery.objects.filter(
             provider=moved.CONSOLE, delivery_key__in=list(keyed)
         )
-        delivered = dict(known.values_list("delivery_key", "message_id"))
+        delivered = {row.delivery_key: row.message for row in known.select_related("message")}
         of_chat = chat_at(chat)
         stored = _stored(of_chat, list(keyed.values())) if of_chat else Counter()
         texts = [one.text for one in keyed.values()]
@@ -224,10 +230,13 @@ class MoveIn:
         for key, one in keyed.items():
             self._seen[_alike(chat, one)] += 1
             is_gone = one.text in gone or one.at <= until
-            if is_gone or delivered.get(key, key) is None:
+            there = delivered.get(key)
+            if is_gone or (key in delivered and there is None):
                 self.report.tell(moved.Skipped(one.place, FORGOTTEN))
-            elif key in delivered or self._seen[_alike(chat, one)] <= stored[_alike("", one)]:
+            elif there or self._seen[_alike(chat, one)] <= stored[_alike("", one)]:
                 self.report.there += 1
+                if there and self.kind == moved.WHATSAPP and there.timestamp != one.at:
+                    models.Message.objects.filter(pk=there.pk).update(timestamp=one.at)
             else:
                 fresh.append(key)
         return fresh

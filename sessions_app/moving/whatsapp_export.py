@@ -11,9 +11,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, TypeAlias
+from zoneinfo import ZoneInfo
 
-from django.utils.timezone import get_default_timezone
+from django.conf import settings
 from django.utils.translation import gettext as _
 
 from sessions_app.moving import records as moved
@@ -64,7 +65,7 @@ class _Line:
 
 
 def read_whatsapp(source: Source, options: moved.Options) -> Iterator[moved.Found]:
-    """Read every chat of the source; the time zone of the phone is the server's.
+    """Read every chat of the source; the time zone of the phone is the business's.
 
     Raises MoveError if it isn't clear who is the business, or whose chat it is.
     """
@@ -84,18 +85,20 @@ def _chat(source: Source, name: str, options: moved.Options, label: str) -> Iter
         yield moved.Skipped(f"{label}line {number}", _("it belongs to no message"), is_bad=True)
     if not lines:
         return
-    order, zone = _order(lines), get_default_timezone()
+    order, zone = _order(lines), ZoneInfo(settings.BUSINESS_TIME_ZONE)
     messages = [line for line in lines if line.sender and not _is_notice(line)]
     title = source.title if PurePosixPath(name).name.lower() == "_chat.txt" else name
     ours = _ours({line.sender: None for line in messages}, options, title)
     chat = options.chat or _whose(messages, ours)
     files = {PurePosixPath(each).name: each for each in source.names}
+    last = None
     for line in lines:
         place = f"{label}line {line.number}"
         if not line.sender or _is_notice(line):
             yield moved.Skipped(place, _("a notice, not a message"))
             continue
-        yield _message(line, _at(line, order, zone), place, chat, ours, files)
+        yield _message(line, at := _at(line, order, zone, last), place, chat, ours, files)
+        last = at or last
 
 
 def _lines(text: str) -> tuple[list[_Line], list[int]]:
@@ -153,32 +156,36 @@ def _plain(one: str) -> str:
     return one if digit is None else str(digit)
 
 
+_Order: TypeAlias = tuple[int, int, int]
 _ORDERS = {"DMY": (2, 1, 0), "MDY": (2, 0, 1), "YMD": (0, 1, 2)}
 
 
-def _order(lines: Sequence[_Line]) -> tuple[int, int, int]:
+def _order(lines: Sequence[_Line]) -> _Order:
     """Return the places of year, month and day that make the most of the file, in its order."""
     is_twelve = any(line.is_twelve for line in lines)
     likely = ("MDY", "DMY", "YMD") if is_twelve else tuple(_ORDERS)
     return min((_ORDERS[name] for name in likely), key=lambda order: _misfits(lines, order))
 
 
-def _misfits(lines: Sequence[_Line], order: tuple[int, int, int]) -> tuple[int, int]:
+def _misfits(lines: Sequence[_Line], order: _Order) -> tuple[int, int]:
     days = [_at(line, order, timezone.utc) for line in lines]
     real = [day for day in days if day and moved.is_possible(day)]
     back = sum(one > two for one, two in zip(real, real[1:], strict=False))
     return len(days) - len(real), back
 
 
-def _at(line: _Line, order: tuple[int, int, int], zone: Any) -> datetime | None:
+def _at(line: _Line, order: _Order, zone: Any, last: datetime | None = None) -> datetime | None:
+    """Return the line's time. In an hour that a clock shows twice, it isn't before the ``last``."""
     year, month, day = (line.day[place] for place in order)
     year += 2000 if year < 100 else 0
     # Phones in Thailand count from the Buddha's death.
     year -= 543 if year > 2400 else 0
     try:
-        return datetime(year, month, day, *line.clock, tzinfo=zone).astimezone(timezone.utc)
+        shown = datetime(year, month, day, *line.clock, tzinfo=zone)
+        first, second = (shown.replace(fold=fold).astimezone(timezone.utc) for fold in (0, 1))
     except (ValueError, OverflowError):
         return None
+    return second if last and first < last <= second else first
 
 
 def _ours(senders: Iterable[str], options: moved.Options, title: str) -> set[str]:

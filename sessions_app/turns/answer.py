@@ -19,9 +19,9 @@ from memoryproject.foundation.leases import LeaseLostError
 from memoryproject.foundation.outside_services.guards import deadline, time_left
 from memoryproject.foundation.process.storage import is_disk_full
 from sessions_app.conversations import epochs
+from sessions_app.conversations.buttons import addressed, command_of
 from sessions_app.conversations.chat_language import language_learn
 from sessions_app.conversations.phrases import received_text
-from sessions_app.conversations.plain_words import parse_command
 from sessions_app.conversations.redact_derived import unstored_forget
 from sessions_app.limits import answer_limits, intake
 from sessions_app.models import GODFATHER, Message, Outcome, Provider, Turn, TurnState
@@ -160,7 +160,7 @@ def _learn_language(turn: Turn) -> None:
     # The words of calls and votes are ours.
     is_vote = turn.message is not None and "vote" in turn.message.metadata
     if text.strip() and not is_vote and turn.context.get("kind") != "call":
-        command = parse_command(text, in_group=turn.chat.is_group)
+        command = command_of(text, in_group=turn.chat.is_group)
         words = command.argument if command else text
         language_learn(chat=turn.chat, text=words, spoken=command.language if command else "")
 
@@ -291,10 +291,11 @@ def _with_document(work: TurnWork, text: str) -> reply_store.Draft:
 
 def _reply(work: TurnWork, text: str) -> reply_store.Draft:
     turn, dependencies = work.turn, work.dependencies
+    text = addressed(text, in_group=turn.chat.is_group)
     chosen = chosen_reply(turn=turn, text=text, dependencies=dependencies)
     if chosen is not None:
         return chosen
-    command = parse_command(text, in_group=turn.chat.is_group)
+    command = command_of(text, in_group=turn.chat.is_group)
     if command is not None:
         return command_reply(turn=turn, command=command, dependencies=dependencies)
     pictures: list[Picture] = []

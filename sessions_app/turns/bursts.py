@@ -16,6 +16,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from memoryproject.foundation.leases import RELEASED
+from sessions_app.conversations.buttons import addressed
 from sessions_app.conversations.plain_words import small_talk
 from sessions_app.models import WAITING_STATES, Provider, Turn, TurnState
 from sessions_app.models.turns import turn_move
@@ -135,7 +136,7 @@ def texts_before(turn: Any, states: Collection[str]) -> Iterator[str]:
         if earlier.state not in states:
             return
         if earlier.message and not earlier.message.revoked_at and is_own_text(earlier):
-            yield earlier.message.content
+            yield addressed(earlier.message.content, in_group=turn.chat.is_group)
 
 
 def is_own_text(turn: Turn) -> bool:

@@ -26,7 +26,7 @@ from memoryproject.foundation.integrations.retry import DELAYS, wait_before_retr
 from memoryproject.foundation.integrations.whatsapp.base import MediaError, MediaProvider
 from memoryproject.foundation.integrations.whatsapp.events import Media
 from memoryproject.foundation.text.characters import cut_at_word
-from sessions_app.conversations import chat_language, epochs, phrases, plain_words
+from sessions_app.conversations import buttons, chat_language, epochs, phrases
 from sessions_app.media import fetch, outgoing_types
 from sessions_app.models import GODFATHER, ChatSession, MediaFile, MediaState, Message, Role, Turn
 from sessions_app.turns.send import recipient_of
@@ -357,7 +357,7 @@ def _transcript_store(work: TurnWork, text: str, model: str) -> None:
             work.lease.lock()
             work.dependencies.chat_memory.retext(message=message, content=text)
             message.metadata = {**message.metadata, "transcript": {"model": model}}
-            if command := plain_words.parse_command(text, in_group=turn.chat.is_group):
+            if command := buttons.command_of(text, in_group=turn.chat.is_group):
                 message.metadata["command"] = command.name
             message.save(update_fields=["metadata"])
             turn.message = message

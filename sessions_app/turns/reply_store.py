@@ -237,8 +237,7 @@ def recital(lines: str, language: str, heading: str = "recital") -> str:
 
 def small_talk_reply(turn: Turn, text: str, dependencies: Dependencies) -> Draft | None:
     """Return the answer to small talk, in its language; None for every other message."""
-    if turn.chat.is_group:
-        text = without_mention(text)
+    text = without_mention(text) if turn.chat.is_group else text
     profile = history_queries.profile_current()
     talk = small_talk(text, name=profile.name, language=turn.chat.language)
     if talk is None:
@@ -264,8 +263,7 @@ def small_talk_reply(turn: Turn, text: str, dependencies: Dependencies) -> Draft
 def hours_reply(turn: Turn, text: str) -> str:
     """Return the answer to a question about the opening hours alone; "" for other messages."""
     profile, chat = history_queries.profile_current(), turn.chat
-    if chat.is_group:
-        text = without_mention(text)
+    text = without_mention(text) if chat.is_group else text
     hours = hours_of(profile)
     now, fixed = timezone.now(), chat.fixed_language
     if hours is None:

@@ -195,6 +195,42 @@ def test_a_page_of_an_error_leads_back_to_the_text(open_chat: Page, world: World
     expect(open_chat.get_by_text("Your reply is on its way.")).to_be_visible()
 
 
+def test_a_double_click_sends_once_and_says_one_thing(open_chat: Page) -> None:
+    for twice in ("click", "keys"):
+        open_chat.get_by_label("Reply as staff").fill(f"By {twice}")
+        with open_chat.expect_navigation():
+            if twice == "click":
+                open_chat.get_by_role("button", name="Send", exact=True).dblclick(
+                    no_wait_after=True
+                )
+            else:
+                form = open_chat.locator("form.reply")
+                form.evaluate("form => { form.requestSubmit(); form.requestSubmit(); }")
+        expect(open_chat.get_by_text("Your reply is on its way.")).to_be_visible()
+        assert open_chat.get_by_text("This wasn't sent.").count() == 0
+        assert box(open_chat) == ""
+    assert Turn.objects.filter(by_hand=True).count() == 2
+
+
+def test_each_tab_keeps_its_own_text(open_chat: Page, world: World) -> None:
+    other = open_chat.context.new_page()
+    other.goto(conversation(world))
+    # What another tab typed comes up here, and ends with it.
+    assert box(other) == TEXT
+    other.get_by_label("Reply as staff").fill("Something else")
+    send(open_chat)
+    expect(open_chat.get_by_text("Your reply is on its way.")).to_be_visible()
+    other.reload()
+    assert box(other) == "Something else"
+    open_chat.goto(conversation(world))
+    assert box(open_chat) == "Something else"
+    send(other)
+    expect(other.get_by_text("Your reply is on its way.")).to_be_visible()
+    for page in (open_chat, other):
+        page.reload()
+        assert box(page) == ""
+
+
 @pytest.mark.parametrize("form", ["profile", "memory", "teach"])
 def test_long_forms_keep_their_text(staff: Page, world: World, form: str) -> None:
     world.remember(GODFATHER, "The Sea Café opens at nine.")

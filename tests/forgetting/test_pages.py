@@ -100,13 +100,21 @@ def test_from_a_list_to_the_receipt(
         ("+1 555-010-0123", True),
         ("15550100123", True),
         ("\u2066+1 (555) 010-0123\u2069", True),
+        # As people of the country write it.
+        ("(555) 010-0123", True),
+        ("0555-010-0123", True),
+        ("٠٥٥٥٠١٠٠١٢٣", True),
         ("+1 555-010-0124", False),
+        ("0555-010-0124", False),
+        ("500-1234", False),
         ("0100123", False),
         ("FORGET", False),
+        ("Test User", False),
     ],
 )
 def test_it_takes_the_number(world: World, staff: Client, typed: str, is_right: bool) -> None:
     world.say(CLIENT, "Hello")
+    world.say(OTHER_CLIENT, "Hello")
     address = choose(staff, "sessions_app_chat", world.chat(CLIENT).pk)
     confirm(staff, address, typed)
     assert ForgetRun.objects.get().state == ("waiting" if is_right else "draft")

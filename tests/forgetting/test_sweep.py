@@ -11,7 +11,15 @@ from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.llm.base import ChatRequest
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.foundation.integrations.whatsapp.events import Party
-from sessions_app.models import Chat, ForgetReceipt, InboundDelivery, Message
+from sessions_app.models import (
+    Chat,
+    ChatLabel,
+    ForgetReceipt,
+    InboundDelivery,
+    Label,
+    Message,
+    Rule,
+)
 from tests.forgetting.dump import everything, left_of, vectors_of
 from tests.remembering import memory_update
 from tests.threads import elsewhere
@@ -182,6 +190,21 @@ def test_a_chat_is_erased_with_the_person(world: World) -> None:
     assert Chat.objects.filter(whatsapp_chat=OTHER_CLIENT).exists()
     # Whoever it was may come again, as somebody new.
     assert world.say(PERSON, "Hello")
+
+
+def test_a_label_that_only_the_erased_chat_had_goes_with_it(world: World) -> None:
+    for person in (CLIENT, OTHER_CLIENT):
+        world.say(person, "Hello")
+    names = ("owes 300", "VIP", "new", "unused")
+    labels = {name: Label.objects.create(name=name) for name in names}
+    Rule.objects.create(name="greet", when="label", label=labels["new"])
+    for name in names[:3]:
+        ChatLabel.objects.create(chat=world.chat(CLIENT), label=labels[name])
+    ChatLabel.objects.create(chat=world.chat(OTHER_CLIENT), label=labels["VIP"])
+    receipt = world.forget("chat", world.chat(CLIENT).pk)
+    assert receipt.swept["sessions_app_label"] == 1
+    assert set(Label.objects.values_list("name", flat=True)) == {"VIP", "new", "unused"}
+    assert world.chat(OTHER_CLIENT).chat_labels.count() == 1
 
 
 def test_a_receipt_holds_no_content_and_is_audited(world: World) -> None:

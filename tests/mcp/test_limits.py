@@ -112,6 +112,15 @@ def test_a_page_that_is_too_long_is_shorter_and_no_row_is_missed(filled: tuple[R
     assert len(seen) == len(set(seen)) == FACTS
 
 
+@pytest.mark.parametrize("limit", [1, 60, 100, 150])
+def test_next_leads_on_however_few_tokens_there_are(filled: tuple[Rpc, str], limit: int) -> None:
+    rpc, _ = filled
+    first = rpc.told("list_memories", {"max_tokens": limit})
+    second = rpc.told("list_memories", {"max_tokens": limit, "cursor": first["next"]})
+    assert second["results"] != first["results"]
+    assert rpc.told("list_memories", {"limit": 1, "cursor": first["next"]})["results"]
+
+
 def test_an_entry_that_alone_is_too_long_is_shortened(filled: tuple[Rpc, str]) -> None:
     rpc, _ = filled
     page = rpc.told("list_memories", {"max_tokens": 400})

@@ -26,7 +26,7 @@ from sessions_app.models import Chat, MediaFile, Message, Turn
 from sessions_app.moving import store_records
 from tests.shown import found_in, words_of
 from tests.threads import begin
-from tests.world import CLIENT, World
+from tests.world import CLIENT, OTHER_CLIENT, World
 
 pytestmark = pytest.mark.django_db
 SAMPLES = Path(__file__).parent / "samples"
@@ -38,7 +38,6 @@ def memory_on(settings: Any, tmp_path: Path) -> None:
     settings.ENABLE_MEMORY_SYSTEM = True
     settings.DATA_DIR = tmp_path / "data"
     settings.BUSINESS_TIME_ZONE = "Asia/Jerusalem"
-    settings.TIME_ZONE = "Asia/Jerusalem"
 
 
 def moved(kind: str, path: Path, *options: str, fails: bool = False) -> dict[str, Any]:
@@ -118,6 +117,45 @@ def test_a_chat_of_whatsapp_comes_in_once_without_an_answer(tmp_path: Path) -> N
     assert not Turn.objects.filter(reply__isnull=False).exists()
     assert Chat.objects.get().client_name == "Dana"
     assert AuditEvent.objects.filter(action="move.in").count() == 3
+
+
+def test_times_are_those_of_the_business(
+    tmp_path: Path, settings: Any, admin_client: Client
+) -> None:
+    path = write(tmp_path, "WhatsApp Chat with Dana.txt", ANDROID)
+    for zone, at in (("Asia/Jerusalem", "19:05"), ("America/New_York", "02:05"), ("UTC", "21:05")):
+        settings.BUSINESS_TIME_ZONE = zone
+        shown = moved("whatsapp", path, "--chat", CLIENT, "--preview")["first"][0]["at"]
+        assert shown[11:16] == at, zone
+    # What came in under another zone is corrected by the same file, and isn't doubled.
+    assert moved("whatsapp", path, "--chat", CLIENT)["messages"] == 7
+    settings.BUSINESS_TIME_ZONE = "Asia/Jerusalem"
+    again = moved("whatsapp", path, "--chat", CLIENT)
+    assert (again["messages"], again["there"]) == (0, 7)
+    first = Message.objects.get(content="Do you deliver on Friday?")
+    assert first.timestamp.isoformat() == "2025-12-31T19:05:00+00:00"
+    fields = {
+        "kind": "whatsapp",
+        "whatsapp_chat": OTHER_CLIENT,
+        "business": "Bakery",
+        "do": "store",
+    }
+    file = SimpleUploadedFile(path.name, ANDROID.encode())
+    admin_client.post("/admin/moving/", {**fields, "file": file})
+    times = Message.objects.filter(chat__whatsapp_chat=OTHER_CLIENT).values_list(
+        "timestamp", flat=True
+    )
+    assert min(times).isoformat() == "2025-12-31T19:05:00+00:00"
+
+
+def test_an_hour_that_clocks_show_twice_keeps_its_order(tmp_path: Path) -> None:
+    clocks = ("01:50", "01:10", "01:40", "02:05")
+    lines = [f"26/10/2025, {at} - Dana: {number}" for number, at in enumerate(clocks)]
+    path = write(tmp_path, "WhatsApp Chat with Dana.txt", "\n".join(lines))
+    moved("whatsapp", path, "--chat", CLIENT, "--business", "Bakery")
+    times = Message.objects.order_by("content").values_list("timestamp", flat=True)
+    # Jerusalem's clocks went back at 02:00, at 23:00 UTC.
+    assert [f"{at:%H:%M}" for at in times] == ["22:50", "23:10", "23:40", "00:05"]
 
 
 # By the phone: the first two lines of a chat, the second of which is ours, and the first one's

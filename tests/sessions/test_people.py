@@ -5,16 +5,18 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+import pytest
 from django.utils import timezone
 
 from memories_app.models import Memory
+from memoryproject.foundation.integrations.llm.base import OfflineChatModel
 from memoryproject.foundation.integrations.whatsapp.events import (
     AddressChanged,
     InboundMessage,
     MessageRevoked,
     Party,
 )
-from sessions_app.models import Chat, ChatAddress, ChatSession, Message, Turn
+from sessions_app.models import AssistantProfile, Chat, ChatAddress, ChatSession, Message, Turn
 from tests.events import moved, revocation, status
 from tests.world import CLIENT, GODFATHER, World, message_from
 
@@ -155,6 +157,55 @@ def test_a_command_in_a_group_may_follow_the_mention(world: World) -> None:
         CLIENT, "@15550100001 /remember cake on Friday", group_id=GROUP, mentions_us=True
     )
     assert replies == ["✅ Remembered: cake on Friday"]
+
+
+# What is said to the assistant in a group, and what it is without the mention; None: no command.
+ADDRESSED = {
+    "hey @DeniDin remember that our van is red": "our van is red",
+    "remember that our van is blue @DeniDin": "our van is blue",
+    "remember that our van is blue, @denidin!": "our van is blue",
+    "please @DeniDin remember that our van is white": "our van is white",
+    "remember @DeniDin that our van is grey": "our van is grey",
+    "remember that our van is old @DeniDin please": "our van is old",
+    "hi @DeniDin, remember that our desk is oak": "our desk is oak",
+    "@DeniDin: remember that our lamp is LED": "our lamp is LED",
+    "hey @DeniDin /remember our bus is late": "our bus is late",
+    "/remember @DeniDin our bus is early": "our bus is early",
+    "היי @DeniDin תזכור שהמזגן שלנו חדש": "המזגן שלנו חדש",
+    "תזכור שהמזגן שלנו ישן @DeniDin": "המזגן שלנו ישן",
+    "hola @DeniDin recuerda que nuestra puerta es verde": "nuestra puerta es verde",
+    "lembra que nosso portão é verde @DeniDin": "nosso portão é verde",
+    "salut @DeniDin retiens que notre portail est vert": "notre portail est vert",
+    "запомни, что наши ворота зелёные, @DeniDin": "наши ворота зелёные",
+    "تذكر أن بوابتنا خضراء @DeniDin": "بوابتنا خضراء",
+    "hey @15550100001 remember that our gate is green": "our gate is green",
+    "remember that our gate is tall @15550100001": "our gate is tall",
+    # Mentions of others are parts of what is said.
+    "@DeniDin remember that the key is with @15550199999": "the key is with @15550199999",
+    "@DeniDin remember that @15550199999 has the key": "@15550199999 has the key",
+    "hey @Bob remember that our van is red": None,
+}
+
+
+@pytest.mark.parametrize("text", ADDRESSED)
+def test_a_mention_of_the_assistant_may_stand_anywhere(text: str, world: World) -> None:
+    ours = {"group_id": GROUP, "business_address": "15550100001"}
+    world.say(CLIENT, "@15550100001 hello", mentions_us=True, **ours)
+    mentions = "15550100001" in text
+    replies = world.say(CLIENT, text, mentions_us=mentions, **ours)
+    fact = ADDRESSED[text]
+    assert [reply.partition(": ")[2] for reply in replies] == [fact] * bool(fact)
+
+
+def test_a_question_is_the_same_with_a_mention_in_it(world: World) -> None:
+    AssistantProfile.objects.create(pk=1, name="Deni Din", hours={"monday": "9-17"})
+    world.use(chat_model=OfflineChatModel())
+    world.say(CLIENT, "@Deni Din /remember our van is blue", group_id=GROUP)
+    for asked in ("when do you open?", "what colour is our van?"):
+        ways = ("@Deni Din {}", "hey @Deni Din {}", "{} @deni din", "{}\n@Deni Din")
+        answers = {world.say(CLIENT, way.format(asked), group_id=GROUP)[-1] for way in ways}
+        assert len(answers) == 1, answers
+        assert ("9:00" in str(answers)) == ("open" in asked), answers
 
 
 # Webhooks come late: what was written before a person moved on changes nothing afterwards.

@@ -32,8 +32,7 @@
     if (isCleared) return;
     const newest = Object.entries(drafts).sort(([, one], [, other]) => other.at - one.at).slice(0, MAX_DRAFTS);
     try {
-      if (newest.length) localStorage.setItem(KEY, JSON.stringify(Object.fromEntries(newest)));
-      else localStorage.removeItem(KEY);
+      localStorage.setItem(KEY, JSON.stringify(Object.fromEntries(newest)));
     } catch { /* see above */ }
   }
   function drop(name) {
@@ -44,7 +43,7 @@
   function expire() {
     for (const key of Object.keys(localStorage).filter((each) => each.startsWith(DRAFTS))) {
       const young = Object.entries(read(key)).filter(([, draft]) => draft.at > Date.now() - WEEK);
-      if (young.length) localStorage.setItem(key, JSON.stringify(Object.fromEntries(young)));
+      if (young.length || key === KEY) localStorage.setItem(key, JSON.stringify(Object.fromEntries(young)));
       else localStorage.removeItem(key);
     }
   }
@@ -75,17 +74,39 @@
     waiting.forEach((form) => keep(form));
     waiting.clear();
   }
+  // Another tab may send a text of its own from the same form: the one of this page is kept again.
+  const own = new Set();
+  const ownForms = () => forms().filter((form) => own.has(nameOf(form)) && typedIn(form).length);
+  function settle(form) {
+    waiting.delete(form);
+    own.delete(nameOf(form));
+  }
   document.addEventListener("input", ({ target }) => {
     const form = target.closest?.("main form");
     if (!user || isRestoring || !form || !target.matches(FIELDS) || !isKept(form)) return;
     waiting.add(form);
+    own.add(nameOf(form));
     clearTimeout(timer);
     timer = setTimeout(flush, PAUSE);
   });
-  for (const event of ["pagehide", "staff:logged-out"]) window.addEventListener(event, flush);
+  for (const event of ["pagehide", "staff:logged-out"]) {
+    window.addEventListener(event, () => {
+      ownForms().forEach((form) => waiting.add(form));
+      own.clear();
+      flush();
+    });
+  }
   document.addEventListener("visibilitychange", () => { if (document.hidden) flush(); });
-  // Another tab was logged out by hand: nothing is kept of this one either.
-  window.addEventListener("storage", (event) => { if (event.key === KEY && event.newValue === null) waiting.clear(); });
+  window.addEventListener("storage", ({ key, oldValue, newValue }) => {
+    if (key !== KEY) return;
+    const [before, now] = [oldValue, newValue].map((drafts) => JSON.parse(drafts ?? "{}"));
+    for (const form of ownForms()) {
+      const name = nameOf(form);
+      const isSame = JSON.stringify(before[name]?.fields) === JSON.stringify(typedIn(form));
+      // Another tab was logged out by hand, or has sent the same text.
+      if (newValue === null || (isSame && before[name].tried && !now[name])) settle(form);
+    }
+  });
 
   // --- bringing back
 
@@ -191,7 +212,7 @@
       for (const form of root.querySelectorAll("form")) if (drafts[nameOf(form)]) bringBack(form, drafts[nameOf(form)]);
     },
     stored(form) {
-      waiting.delete(form);
+      settle(form);
       drop(nameOf(form));
       try { sessionStorage.removeItem(TRIED); } catch { /* see above */ }
     },
@@ -225,12 +246,14 @@
     }
     if (form.id === "logout-form") {
       waiting.clear();
+      own.clear();
       sessionStorage.removeItem(TRIED);
-      write({});
+      localStorage.removeItem(KEY);
       isCleared = true;
     }
-    if (!user || !form.matches("main form") || !isKept(form)) return;
-    waiting.delete(form);
+    // The second click of a double one is not sent: what the first one sent has its own token.
+    if (!user || form.dataset.sent || !form.matches("main form") || !isKept(form)) return;
+    settle(form);
     if (!passing.has(form) && !keep(form)) return;
     if (passing.has(form) || window.staffSession.isFresh()) {
       send(form);
