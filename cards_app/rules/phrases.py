@@ -143,7 +143,9 @@ def asks_or_calls(sentence: str) -> bool:
 
 # Whatever else stands in a sentence: it settles nothing, or gives nobody a task.
 NO_DECISION = frozenset({"others", "denied", "unsure", "conditions"})
-NO_TASK = frozenset({"idle", "info", "unsure"})
+NO_TASK = frozenset({"idle", "info", "unsure", "relays"})
+# The answer to a wish to move an appointment grants nothing yet.
+NOT_MOVED = frozenset({"unmoved", "defers", "unsure", "conditions", "denied", "takes_back"})
 _DECIDING = frozenset({"decides", "firm", "settles", "refuses"})
 _DUTIES = frozenset({"todo", "promises", "requests", "duties"})
 
