@@ -172,6 +172,7 @@ class _Search:
                 self._take(self._secrets(kind, pattern))
         if has_word or has_number:
             self._take(self._all(patterns.REFERENCE))
+            self._take(self._all(patterns.CARD_BESIDE, "card"))
         if has_word:
             for kind in ("passport", "id", "account", "branch", "phone", "card"):
                 self._take(self._named(kind))
