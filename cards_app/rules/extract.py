@@ -114,7 +114,7 @@ class Kind(Enum):
 _KIND_WORTH = {Kind.WRITTEN: 2.0, Kind.DECISION: 1.5, Kind.TODO: 1.0}
 ASSISTANT_WORTH = 0.9
 # Of what stays true of a person, beside what figures, days and names add.
-LASTING_WORTH = 2.0
+LASTING_WORTH = 1.5
 
 
 @dataclass(frozen=True)

@@ -299,23 +299,23 @@ def _withdraw(found: list[Found], new: ReadMessage) -> None:
             found.remove(each)
 
 
-def _moved(found: list[Found], own: ReadMessage, asked: Sequence[ReadMessage]) -> int | None:
+def _moved(found: list[Found], own: ReadMessage, before: Sequence[ReadMessage]) -> int | None:
     """Remove the time that was moved, and return the place of the sentence that names the new one.
 
     The other side asked for another time just before ("can we push it to 16:00?"), and this message
     grants it: by a word, by what it repeats, or by a bare yes, which names nothing.
     """
-    request = next((each for each in asked if "moves" in each.marks), None)
+    request = next((each for each in before if "moves" in each.marks), None)
     if request is None or request.side == own.side or own.marks & phrases.NOT_MOVED:
         return None
-    topic = frozenset[str]().union(*(each.content for each in asked))
+    topic = frozenset[str]().union(*(each.content for each in before))
     names = "moved" in own.marks or (own.agrees or "settles" in own.marks) and own.content & topic
     wishes = any(each.asks for each in request.sentences) or "requests" in request.marks
     is_yes = own.agrees and wishes and len(own.text.split()) <= BARE
     if any(each.asks for each in own.sentences) or not (names or is_yes):
         return None
     timed = [each for each in found if each.message.number < request.number and each.has_time]
-    if not timed or not any(each.has_time for each in (*asked, own)):
+    if not timed or not any(each.has_time for each in (*before, own)):
         return None
     topic |= own.content
     old = max(timed, key=lambda each: (len(each.spoken.content & topic), each.message.number))
