@@ -81,6 +81,7 @@ def languages_of(text: str) -> tuple[str, ...]:
     words = _LATIN.findall(text)
     if words:
         votes = {code: sum(w in grammar for w in words) for code, grammar in _GRAMMAR.items()}
+        votes["es"] += 2 * ("¿" in text)
         most = max(votes.values())
         found += [code for code, count in votes.items() if count >= most]
     return tuple(found)
