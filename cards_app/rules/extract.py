@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from enum import Enum
+from itertools import chain
+from pathlib import Path
 
 from cards_app.rules import phrases, speakers, vocabulary
 from cards_app.rules.sentence_words import is_hebrew
@@ -18,9 +20,10 @@ from cards_app.rules.words import (
     is_question,
     split_sentences,
     split_words,
+    without_points,
     word_set,
 )
-from memoryproject.foundation.text.characters import cut_at_word, cut_between_characters
+from memoryproject.foundation.text.characters import cut_at_word, cut_between_characters, fold
 from memoryproject.foundation.text.tokenizer import Kind as WordKind, kind_of, tokenize
 
 # A longer sentence is divided, after a comma if there is one.
@@ -70,6 +73,11 @@ _INTRODUCES = re.compile(
     re.IGNORECASE,
 )
 
+# What stays true of a person: allergies, diets, dislikes, wishes, children, animals.
+_LASTING_PHRASES = json.loads(Path(__file__).with_name("lasting.json").read_text(encoding="utf-8"))
+_LASTING = re.compile(
+    rf"(?<![^\W_])(?:{fold('|'.join(chain.from_iterable(_LASTING_PHRASES.values())))})(?![^\W_])"
+)
 # Greetings and wishes, which dictionaries count as words with content.
 _SMALL_TALK = word_set(
     "morning evening night afternoon day weekend nice lovely great dias días tardes noches día dia"
@@ -105,6 +113,8 @@ class Kind(Enum):
 
 _KIND_WORTH = {Kind.WRITTEN: 2.0, Kind.DECISION: 1.5, Kind.TODO: 1.0}
 ASSISTANT_WORTH = 0.9
+# Of what stays true of a person, beside what figures, days and names add.
+LASTING_WORTH = 1.5
 
 
 @dataclass(frozen=True)
@@ -311,6 +321,7 @@ def _worth(text: str, kind: Kind, names: frozenset[str]) -> float:
     facts = (1.5 + 0.5 * min(figures, MAX_FIGURES)) * bool(figures)
     facts += 0.7 * bool(_MONEY.search(spoken)) + 0.7 * bool(_DAY.search(spoken))
     facts += 1.5 * bool(_INTRODUCES.search(spoken)) + 0.5 * (spoken != text or "@" in text)
+    facts += LASTING_WORTH * bool(_LASTING.search(fold(without_points(spoken))))
     # A name alone is an address: "Thanks, Dana".
     others = informative - informative_words(" ".join(named))
     facts += min(len(named), MAX_NAMES) * (others > 0)

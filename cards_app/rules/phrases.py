@@ -81,6 +81,7 @@ def languages_of(text: str) -> tuple[str, ...]:
     words = _LATIN.findall(text)
     if words:
         votes = {code: sum(w in grammar for w in words) for code, grammar in _GRAMMAR.items()}
+        votes["es"] += 2 * ("¿" in text)
         most = max(votes.values())
         found += [code for code, count in votes.items() if count >= most]
     return tuple(found)
@@ -143,7 +144,9 @@ def asks_or_calls(sentence: str) -> bool:
 
 # Whatever else stands in a sentence: it settles nothing, or gives nobody a task.
 NO_DECISION = frozenset({"others", "denied", "unsure", "conditions"})
-NO_TASK = frozenset({"idle", "info", "unsure"})
+NO_TASK = frozenset({"idle", "info", "unsure", "relays"})
+# The answer to a wish to move an appointment grants nothing yet.
+NOT_MOVED = frozenset({"unmoved", "defers", "unsure", "conditions", "denied", "takes_back"})
 _DECIDING = frozenset({"decides", "firm", "settles", "refuses"})
 _DUTIES = frozenset({"todo", "promises", "requests", "duties"})
 

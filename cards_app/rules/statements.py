@@ -59,6 +59,9 @@ SHORT, MEDIUM, MANY = 3, 15, 3
 IN_FULL = 2
 
 _NUMBER = re.compile(r"\d+")
+_CLOCK = re.compile(r"\d{1,2}:\d\d")
+# An answer to "can we move it?" of so many words is nothing but a yes.
+BARE = 3
 _STORED = json.loads(Path(__file__).with_name("weights.json").read_text(encoding="utf-8"))
 # The embedder whose vectors the weights are for.
 MEANING_MODEL: str = _STORED["model"]
@@ -133,6 +136,10 @@ class ReadMessage:
     def agrees(self) -> bool:
         return bool(self.sentences) and "agrees" in self.sentences[0].marks
 
+    @property
+    def has_time(self) -> bool:
+        return not self.marks.isdisjoint(("days", "times")) or bool(_CLOCK.search(self.text))
+
 
 @dataclass(frozen=True)
 class Found:
@@ -147,6 +154,10 @@ class Found:
     @property
     def text(self) -> str:
         return self.message.text[self.spoken.sentence.start :]
+
+    @property
+    def has_time(self) -> bool:
+        return self.message.has_time or self.confirmation is not None and self.confirmation.has_time
 
 
 def read_line(number: int, line: session_data.Line) -> ReadMessage:
@@ -177,6 +188,7 @@ class Statements:
         self._before: ReadMessage | None = None
         self._meaning_before: Sequence[float] | None = None
         self._turn: list[ReadMessage] = []
+        self._answered: list[ReadMessage] = []
         self._found: dict[str, list[Found]] = {kind: [] for kind in KINDS}
 
     def add(self, message: ReadMessage) -> None:
@@ -195,20 +207,26 @@ class Statements:
             if "takes_back" in own.marks:
                 # "Scratch that", "kidding": whether or not the message settles something else.
                 _withdraw(self._found["decisions"], own)
+            moved = _moved(self._found["decisions"], own, self._answered)
             places = range(len(own.sentences))
             chances = [self._chances(place, own, after) for place in places]
+            if moved is not None:
+                sure = max(chances[moved].get("decisions", 0.0), OF_PLAIN_WORDS)
+                chances[moved] = {"decisions": sure}
             for kind, found in self._found.items():
                 of_kind = [each.get(kind, 0.0) for each in chances]
-                self._note(kind, found, _best_sentence(kind, own, of_kind, after))
+                new = _best_sentence(kind, own, of_kind, after)
+                self._note(kind, found, new, replaces=moved is None)
         if self._turn:
             self._before, self._meaning_before = self._turn[-1], None
-        self._turn = []
+        self._turn, self._answered = [], self._turn
 
-    def _note(self, kind: str, found: list[Found], new: Found | None) -> None:
+    def _note(self, kind: str, found: list[Found], new: Found | None, *, replaces: bool) -> None:
         if new is None:
             return
         marks = new.message.marks
-        if kind == "decisions" and "reverses" in marks and "takes_back" not in marks:
+        replaces &= "reverses" in marks and "takes_back" not in marks
+        if kind == "decisions" and replaces:
             _withdraw(found, new.message)
         found.append(new)
         if len(found) > MAX_KEPT:
@@ -279,6 +297,34 @@ def _withdraw(found: list[Found], new: ReadMessage) -> None:
     for each in earlier:
         if abs(each.message.number - old.message.number) <= 1:
             found.remove(each)
+
+
+def _moved(found: list[Found], own: ReadMessage, before: Sequence[ReadMessage]) -> int | None:
+    """Remove the time that was moved, and return the place of the sentence that names the new one.
+
+    The other side asked for another time just before ("can we push it to 16:00?"), and this message
+    grants it: by a word, by what it repeats, or by a bare yes, which names nothing.
+    """
+    request = next((each for each in before if "moves" in each.marks), None)
+    if request is None or request.side == own.side or own.marks & phrases.NOT_MOVED:
+        return None
+    topic = frozenset[str]().union(*(each.content for each in before))
+    names = "moved" in own.marks or (own.agrees or "settles" in own.marks) and own.content & topic
+    wishes = any(each.asks for each in request.sentences) or "requests" in request.marks
+    is_yes = own.agrees and wishes and len(own.text.split()) <= BARE
+    if any(each.asks for each in own.sentences) or not (names or is_yes):
+        return None
+    timed = [each for each in found if each.message.number < request.number and each.has_time]
+    if not timed or not any(each.has_time for each in (*before, own)):
+        return None
+    topic |= own.content
+    old = max(timed, key=lambda each: (len(each.spoken.content & topic), each.message.number))
+    for each in timed:
+        if abs(each.message.number - old.message.number) <= 1:
+            found.remove(each)
+    parts = enumerate(own.sentences)
+    naming = (i for i, each in parts if "moved" in each.marks or each.content & topic)
+    return next(naming, None) if names else None
 
 
 def _confirmation(

@@ -260,6 +260,47 @@ def test_signs_alone_ask_nothing() -> None:
 
 
 @table(
+    "text",
+    [
+        "don't save this",
+        "please don't worry about it",
+        "אל תשמור את זה",
+        "no te preocupes",
+        "não salve isso",
+        "n'enregistre pas ça",
+        "speicher das bitte nicht",
+        "non ti preoccupare",
+        "не сохраняй это",
+        "не хвилюйся",
+        "لا تقلق",
+        "merak etme",
+        "चिंता मत करो",
+        "jangan disimpan ya",
+    ],
+)
+def test_to_worry_or_save_nothing_is_no_question(text: str) -> None:
+    assert parse_command(text) is None
+    assert (small_talk(text) or ("",))[0] == "acks"
+
+
+@table(
+    "text",
+    [
+        "don't save the last slot for me",
+        "don't worry, what time do you open?",
+        "any flowers I don't want?",
+        "אל תשמור לי מקום",
+        "no guardes mi mesa",
+        "não quero açúcar",
+        "nicht zu kurz schneiden",
+        "acı olmasın",
+    ],
+)
+def test_what_else_is_not_to_be_done_is_no_small_talk(text: str) -> None:
+    assert small_talk(text) is None
+
+
+@table(
     "text", ["hi, where is my order?", "help me find my locker", "17", "😂", "ok 17", "?", "Robin"]
 )
 def test_what_asks_or_tells_something_is_no_small_talk(text: str) -> None:

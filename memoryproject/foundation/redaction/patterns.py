@@ -114,6 +114,8 @@ def _compiled(text: str) -> re.Pattern[str]:
 
 # Numbers that a word names.
 NAMED = {kind: _compiled(form) for kind, form in _FORMS["named"].items()}
+# The number of a card whose check digit is wrong: its month or its code stands behind it.
+CARD_BESIDE = _compiled(_FORMS["card_beside"])
 # Passwords and keys, and codes that open a door or confirm something. Without a colon, a secret
 # has a digit or a mark inside, unlike "the password is wrong"; of plain words there is nothing but
 # the end of a clause behind it; of other codes only those of digits are found.

@@ -172,6 +172,7 @@ class _Search:
                 self._take(self._secrets(kind, pattern))
         if has_word or has_number:
             self._take(self._all(patterns.REFERENCE))
+            self._take(self._all(patterns.CARD_BESIDE, "card"))
         if has_word:
             for kind in ("passport", "id", "account", "branch", "phone", "card"):
                 self._take(self._named(kind))
@@ -180,8 +181,7 @@ class _Search:
                 self._take(self._addresses(pattern))
         if has_number:
             self._take(self._all(patterns.UNIX_TIME))
-            numbers = personal_numbers(self._text)
-            self._take((each.start, each.end, each.kind.value) for each in numbers)
+            self._take((it.start, it.end, it.kind.value) for it in personal_numbers(self._text))
         return self._found
 
     def _take(self, finds: Iterable[_Find]) -> None:

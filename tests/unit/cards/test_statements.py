@@ -198,6 +198,99 @@ def test_what_is_not_taken_back_stays(first: str, confirmed: str, then: str) -> 
     assert first in card_of(first, "a: " + confirmed, then).decisions
 
 
+# The first time and its confirmation, the wish to move it, the answer; then "moved" is settled.
+MOVED = [
+    ("14:00", "16:00", "ok we take the 14:00 slot", "Booked, 14:00 on Tuesday.")
+    + ("sorry, something came up, can we do 16:00?", "16:00 is fine, moved."),
+    ("Tuesday", "Wednesday", "We'll take Tuesday at 10 then", "Booked for Tuesday at 10.")
+    + ("could you make it Wednesday instead?", "Sure, Wednesday at 10."),
+    ("5pm", "7pm", "let's book the table for 5pm", "Your table is booked for 5pm.")
+    + ("any chance you could shift it to 7pm?", "Of course, I've moved it to 7pm."),
+    ("שלישי", "רביעי", "סגרנו על יום שלישי ב-10", "מעולה, שלישי ב-10.")
+    + ("אפשר להזיז ליום רביעי?", "בטח, העברתי לרביעי ב-10."),
+    (
+        "martes",
+        "miércoles",
+        "Vale, nos quedamos con el martes a las 10",
+        "Reservado, martes a las 10.",
+    )
+    + ("¿podemos pasarlo al miércoles?", "Sí, cambiado al miércoles."),
+    ("terça", "quinta", "fechado na terça às 10", "Marcado, terça às 10.")
+    + ("dá pra passar pra quinta?", "Claro, remarquei para quinta às 10."),
+    ("вторник", "среду", "вторник в 10 мне подходит", "Записал, вторник в 10.")
+    + ("можно перенести на среду?", "Да, перенёс на среду."),
+    ("الثلاثاء", "الأربعاء", "الثلاثاء الساعة 10 يناسبني", "تم الحجز يوم الثلاثاء الساعة 10.")
+    + ("ممكن ننقل الموعد إلى الأربعاء؟", "أكيد، نقلته إلى الأربعاء."),
+]
+NOT_MOVED = [
+    ("can we push it to Wednesday?", "Sorry, Wednesday is full."),
+    ("can we push it to Wednesday?", "Let me check and get back to you"),
+    ("can we push it to Wednesday?", "Thursday isn't possible, but Friday is. Friday?"),
+    ("can you move the sofa to the corner first?", "Sure."),
+    ("could we change the menu to the vegan one?", "Sure, changed."),
+    ("what if something comes up?", "Then just call us a day before."),
+    ("אפשר להזיז ליום רביעי?", "לצערי רביעי מלא."),
+    ("¿podemos pasarlo al miércoles?", "Lo siento, el miércoles está lleno."),
+    ("¿puedo pasar a recoger el pedido a las 9?", "Claro."),
+    ("posso passar pra pegar o bolo às 9?", "Pode sim."),
+    ("можно перенести на среду?", "К сожалению, в среду всё занято."),
+    ("ممكن ننقل الموعد إلى الأربعاء؟", "للأسف الأربعاء محجوز."),
+]
+
+
+@table(("gone", "moved", "first", "confirmed", "wish", "answer"), MOVED)
+def test_a_time_that_is_moved_by_a_question_is_settled_no_longer(
+    gone: str, moved: str, first: str, confirmed: str, wish: str, answer: str
+) -> None:
+    assert gone in "".join(card_of(first, "a: " + confirmed).decisions)
+    card = card_of(first, "a: " + confirmed, wish, "a: " + answer)
+    assert card.outcome is not None
+    assert gone not in "".join([*card.decisions, card.outcome["settled"]])
+    assert moved in card.outcome["settled"]
+
+
+@table(("wish", "answer"), NOT_MOVED)
+def test_a_time_stays_where_nobody_grants_another_one(wish: str, answer: str) -> None:
+    first = ("Tuesday at 10 works for us", "a: You're booked for Tuesday at 10.")
+    assert first[0] in card_of(*first, wish, "a: " + answer).decisions
+
+
+def test_only_a_time_is_moved() -> None:
+    sofa = ("we'll take the red sofa", "a: Great, the red sofa is reserved.")
+    wish = ("can we push the delivery to Wednesday?", "a: Yes, moved to Wednesday.")
+    assert sofa[0] in card_of(*sofa, *wish).decisions
+
+
+@table(
+    "text",
+    [
+        "My mom says we should take the bigger table",
+        "everyone keeps telling me I should try yoga",
+        "they think it needs to be bigger",
+        "החברה שלי אומרת שצריך להזמין עוד שולחן",
+        "mi marido cree que tenemos que cambiar las ruedas",
+        "minha mãe acha que a gente deveria levar o maior",
+        "муж говорит, что нам нужно взять кожаный диван",
+        "أمي قالت لازم نشتري اثنين",
+    ],
+)
+def test_what_somebody_else_thinks_is_no_task(text: str) -> None:
+    assert card_of(text).todos == ()
+
+
+@table(
+    "text",
+    [
+        "My wife says you should send the invoice to her mail",
+        "I think we should order two more chairs by Friday",
+        "My son and I need to sign the form by Tuesday",
+        "צריך להזמין עוד שולחן עד מחר",
+    ],
+)
+def test_ones_own_tasks_and_wishes_stay(text: str) -> None:
+    assert card_of(text).todos == (text,)
+
+
 def test_to_think_about_it_is_neither_a_decision_nor_a_task() -> None:
     card = card_of("and if we took the small one?", "a: 600", "ok, will think about it", "a: Sure")
     assert card.outcome is not None

@@ -178,3 +178,36 @@ def test_it_fits_and_is_verbatim(lines: list[Line], longest: int) -> None:
     for entry in chosen:
         for part in entry.text.removeprefix("(").split(") "):
             assert any(part.strip("…? ") in texts[place] for place in entry.places)
+
+
+TALK = [
+    "The train was late again and I read half a book while I waited on the platform.",
+    "It rained the whole morning, then the sky cleared and we walked along the river.",
+    "We finally painted the living room and the colour came out darker than in the shop.",
+    "הרכבת איחרה שוב וקראתי חצי ספר בזמן שחיכיתי על הרציף בתחנה.",
+    "Llovió toda la mañana y luego paseamos junto al río durante horas.",
+    "Поезд опять опоздал, и я прочитала полкниги, пока ждала на платформе.",
+]
+
+
+@table(
+    "text",
+    [
+        "We are vegetarians.",
+        "She uses a wheelchair.",
+        "The last cake was too sweet.",
+        "We've got two cats.",
+        "אנחנו צמחונים.",
+        "Soy alérgica al níquel.",
+        "Não gosto de canela.",
+        "Mon mari ne mange pas de porc.",
+        "Ich vertrage keine Milch.",
+        "Sono vegana.",
+        "У сына астма.",
+        "أنا نباتية.",
+        "Fındığa alerjim var.",
+    ],
+)
+def test_what_stays_true_of_a_person_is_kept_before_small_talk(text: str) -> None:
+    lines = [Line("client", each) for each in (text, *TALK)]
+    assert text in extract(lines, longest=120)
