@@ -320,6 +320,7 @@ _PATTERNS: tuple[tuple[str, str, bool], ...] = (
     ("role", rf"{_NAME} (?:is|became) (?:our|the) (?P<of>{_ROLE}{_OF_WHOM})", False),
     ("role", rf"(?:our|the) (?P<of>{_ROLE}{_OF_WHOM}) is {_NAME}", False),
 )  # fmt: skip
+_OF_PLACES = ("i live", "lives", "i work", "works", "place")
 _COMPILED = [(name, re.compile(pattern), one) for name, pattern, one in _PATTERNS]
 _IS = re.compile(r"(?<!\w)(?:is|are|הוא|היא)(?!\w)")
 _ARTICLE = re.compile(

@@ -1,7 +1,7 @@
 """When a statement holds: read "from Sunday", "until 1 March", "tomorrow" and "last week".
 
 Ten languages are read. The days are those of the business's time zone. A day without a year is
-the next one, and behind a word such as "since" the last one.
+today or the next one, and behind a word such as "since" the last one.
 """
 
 import json
@@ -154,7 +154,7 @@ def periods_in(content: str) -> list[Period]:
 def day_named(text: str, said_at: datetime) -> date | None:
     """Return the day that a text names by its date, else by its weekday; None if it names none.
 
-    A day without a year is the next one after ``said_at``.
+    A day without a year is that of ``said_at`` or the next one.
     """
     zone = ZoneInfo(settings.BUSINESS_TIME_ZONE)
     today = said_at.astimezone(zone).replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None)
@@ -230,8 +230,7 @@ def _dates_anywhere(text: str) -> Iterator[Period]:
                 dated = _date_at(read, start, language)
                 if dated and _is_day(dated, text, token):
                     end = dated[2] + len(text) - len(read)
-                    # With points, it may be read as a time of the day.
-                    yield Period(ON, token.start(), end, dated[1].replace(".", "/"), language)
+                    yield Period(ON, token.start(), end, dated[1], language)
 
 
 def _starts(text: str, token: re.Match[str], language: str) -> Iterator[tuple[int, str]]:
@@ -369,18 +368,30 @@ def _month(today: datetime, count: int) -> datetime:
 def _parsed(period: Period, today: datetime, day: str) -> datetime | None:
     import dateparser  # noqa: PLC0415 its data of languages are slow to load
 
+    # With points, it may be read as a time of the day.
+    phrase = period.phrase
+    phrase = phrase.replace(".", "/") if _NUMERIC.fullmatch(phrase) else phrase
+    is_month = _date_words(period.language).get(phrase) == _MONTH
+    is_weekday = not is_month and re.search(r"\d", phrase) is None
+    # "Until 30 November" may be said on that day; "until Monday" on a Monday is the next one.
+    base = today if is_weekday or period.kind == SINCE else today - timedelta(days=1)
     found: datetime | None = dateparser.parse(
-        period.phrase,
+        phrase,
         languages=[period.language],
         settings={
-            "RELATIVE_BASE": today,
-            "DATE_ORDER": "MDY" if _MONTH_FIRST.fullmatch(period.phrase) else "DMY",
+            "RELATIVE_BASE": base,
+            "DATE_ORDER": "MDY" if _MONTH_FIRST.fullmatch(phrase) else "DMY",
             "PREFER_DATES_FROM": "past" if period.kind == SINCE else "future",
             "PREFER_DAY_OF_MONTH": day,
             "PREFER_MONTH_OF_YEAR": day,
         },
     )
-    return None if found is None else found.replace(hour=0, minute=0, second=0, microsecond=0)
+    if found is None:
+        return None
+    if is_month and (found.year, found.month) == (today.year + 1, today.month):
+        # "From November", said in November.
+        found = found.replace(year=today.year)
+    return found.replace(hour=0, minute=0, second=0, microsecond=0)
 
 
 def _markers() -> Iterator[tuple[str, str, re.Pattern[str]]]:
