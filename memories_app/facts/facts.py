@@ -143,17 +143,13 @@ def verdict_on(*, newer: Likeness, older: Likeness) -> Verdict:
     if newer.sense == older.sense:
         return Verdict.BESIDE
     known = {(frame.kind, frame.key): frame for frame in older.frames}
-    pairs = [
-        (frame, known[frame.kind, frame.key])
-        for frame in newer.frames
-        if (frame.kind, frame.key) in known
-    ]
     found = [
         Verdict.REPLACES
         if (frame.sure or newer.renewed) and None not in (frame.sure, other.sure)
         else Verdict.UNSURE
-        for frame, other in pairs
-        if frame.conflicts_with(other, renewed=newer.renewed)
+        for frame in newer.frames
+        if (other := known.get((frame.kind, frame.key)))
+        and frame.conflicts_with(other, renewed=newer.renewed)
     ]
     return max(found, default=Verdict.BESIDE)
 

@@ -382,6 +382,7 @@ def _may_be_home(value: str, capitals: Set[str] | None) -> bool:
     words = value.replace(",", " ").split()
     if any(lexicon.is_place(" ".join(words[:count])) for count in (1, 2, 3)):
         return True
-    if lexicon.has_no_capitals(value):
+    if value == value.upper():
+        # Hebrew and Arabic have no capitals.
         return len(words) == 1
     return len(words) <= MAX_NAME and capitals is not None and capitals.issuperset(words)

@@ -96,10 +96,6 @@ PLACED = BEHIND_VALUE | _words("placed")
 # A place is named; "a big house" and "the night shift" are none.
 _NO_PLACES = ["|".join(_LISTS[name]) for name in ("no_place", "no_place_within")]
 NO_PLACE = re.compile(fold(r"(?:{})(?!\w)|.*(?<!\w)(?:{})(?!\w)".format(*_NO_PLACES)))
-# Countries and towns, in the language of those who live there and in others.
-_PLACE_NAMES: list[str] = json.loads(
-    Path(__file__).with_name("places.json").read_text(encoding="utf-8")
-)
 # Before a condition.
 CONDITIONS = _words("conditions")
 # Only the conversation shows which person these refer to.
@@ -117,7 +113,6 @@ MAX_WORDS = 14
 # So many words say that somebody no longer does something.
 _MAX_LEFT = 3
 _ARABIC = re.compile("[\u0600-\u06ff]")
-_NO_CAPITALS = re.compile("[\u0590-\u06ff]")
 
 
 @cache
@@ -206,18 +201,15 @@ def is_place(folded_text: str) -> bool:
 
 @cache
 def _place_keys() -> frozenset[str]:
-    return frozenset(_place_key(fold(name)) for line in _PLACE_NAMES for name in line.split("|"))
+    """Return towns and countries, in the language of those who live there and in others."""
+    lines = json.loads(Path(__file__).with_name("places.json").read_text(encoding="utf-8"))
+    return frozenset(_place_key(fold(name)) for name in "|".join(lines).split("|"))
 
 
 def _place_key(folded_text: str) -> str:
     """Return the words of a name, without the endings of Russian and Ukrainian cases."""
     words = re.findall(r"[^\W_]+", folded_text)
     return " ".join(re.sub("(?<=[а-яіїє]{2})[аяуюыиіьоеє]$", "", word) for word in words)
-
-
-def has_no_capitals(folded_text: str) -> bool:
-    """Return whether the letters of a text have no capitals: Hebrew and Arabic ones."""
-    return _NO_CAPITALS.match(folded_text) is not None
 
 
 def is_generic(word: Token) -> bool:

@@ -213,7 +213,9 @@ def may_renew(newer: str, older: str) -> bool:
     is_last &= _are_alike(values, known_text, text)
     if not is_last or not (_is_one_piece(known_text, old) and _is_one_piece(plain, new)):
         return False
-    return not any(numbers) or all(map(_is_time_or_number, [*values[0], *values[1]]))
+    is_address = numbers == [1, 1] and list(map(len, values)) == [2, 2]
+    is_bare = not any(numbers) or all(map(_is_time_or_number, [*values[0], *values[1]]))
+    return is_address or is_bare
 
 
 def says_end(content: str) -> bool:
@@ -246,7 +248,17 @@ def may_end(newer: str, older: str) -> bool:
         or (is_mine and any(lexicon.leaves(clause, known) for clause in clauses))
         or (short_names(newer) == short_names(older) and _tells_other_value(text, known_text))
         or any(_ends_state(state, text, known_text) for state in lexicon.listed("states"))
+        or (is_mine and _sees_another(text, known_text))
     )
+
+
+def _sees_another(text: str, known_text: str) -> bool:
+    """Return whether the writer sees another doctor now: "I see Dr. Amir now", and nothing else."""
+    titled = re.compile(rf"{pattern_of('titles').pattern}\W{{1,2}}(\w+)")
+    name, other = (set(titled.findall(each)) for each in (text, known_text))
+    is_new = pattern_of("now", "changed").search(text) and not pattern_of("negated").search(text)
+    rest = pattern_of("now", "changed", "aside", "seeing").sub(" ", titled.sub(" ", text))
+    return bool(name and other and is_new) and not (name & other or content_of(rest))
 
 
 def _lies_elsewhere(text: str, known_text: str) -> bool:
@@ -280,7 +292,8 @@ def _tells_end(clause: str, known: Sequence[Token], known_text: str) -> bool:
     if not same or is_event or not all(word in same or lexicon.is_generic(word) for word in before):
         return False
     is_anothers = pattern_of("persons").fullmatch(known[0].text) is not None
-    is_anothers |= not lexicon.is_own(known_text) and pattern_of("small").match(known_text) is None
+    is_own = lexicon.is_own(known_text) or pattern_of("own_verbs", "small").match(known_text)
+    is_anothers |= not is_own
     if lexicon.is_own(lead) and is_anothers and not is_named(known[0], same):
         # "Dana works at Intel" doesn't end where I quit.
         return False
@@ -300,7 +313,7 @@ def _tells_other_value(text: str, known_text: str) -> bool:
     """Return whether a text gives another day or number of what is named in the known one."""
     if not pattern_of(*_NEW).search(text) or pattern_of("negated").search(text):
         return False
-    plain = pattern_of(*_NEW, "aside", "quit").sub(" ", text)
+    plain = pattern_of(*_NEW, "aside", "quit", "bystanders").sub(" ", text)
     if any(map(_may_be_anothers, joining_of(plain) - joining_of(known_text))):
         return False
     known, given = content_of(known_text), content_of(plain)
