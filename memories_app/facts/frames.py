@@ -385,4 +385,4 @@ def _may_be_home(value: str, capitals: Set[str] | None) -> bool:
     if value == value.upper():
         # Hebrew and Arabic have no capitals.
         return len(words) == 1
-    return len(words) <= MAX_NAME and capitals is not None and capitals.issuperset(words)
+    return len(words) <= MAX_NAME and capitals is not None and capitals >= set(words)

@@ -217,7 +217,9 @@ def is_generic(word: Token) -> bool:
 
 
 def is_own(folded_text: str) -> bool:
-    return not FIRST_PERSON.isdisjoint(words_in(folded_text))
+    """Return whether a text is about its writer: by a word, or by its first one, a verb."""
+    is_verb = pattern_of("own_verbs").match(folded_text) is not None
+    return is_verb or not FIRST_PERSON.isdisjoint(words_in(folded_text))
 
 
 def leaves(clause: str, known: Sequence[Token]) -> bool:
@@ -234,6 +236,15 @@ def leaves(clause: str, known: Sequence[Token]) -> bool:
     is_ended = pattern_of("ended").search(clause) and pattern_of("ours").search(clause)
     is_short = len(given) <= _MAX_LEFT and not any(map(is_number, given))
     return bool(is_ended and is_short and any(is_named(word, known[1:]) for word in given))
+
+
+def sees_another(text: str, known_text: str) -> bool:
+    """Return whether the writer sees another doctor now: "I see Dr. Amir now", and nothing else."""
+    titled = re.compile(rf"{pattern_of('titles').pattern}\W{{1,2}}(\w+)")
+    name, other = (set(titled.findall(each)) for each in (text, known_text))
+    is_new = pattern_of("now", "changed").search(text) and not pattern_of("negated").search(text)
+    rest = pattern_of("now", "changed", "aside", "seeing").sub(" ", titled.sub(" ", text))
+    return bool(name and other and is_new) and not (name & other or content_of(rest))
 
 
 def one_change(known: Sequence[Token], given: Sequence[Token]) -> tuple[int, int, int, int] | None:

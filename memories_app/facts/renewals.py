@@ -213,9 +213,8 @@ def may_renew(newer: str, older: str) -> bool:
     is_last &= _are_alike(values, known_text, text)
     if not is_last or not (_is_one_piece(known_text, old) and _is_one_piece(plain, new)):
         return False
-    is_address = numbers == [1, 1] and list(map(len, values)) == [2, 2]
     is_bare = not any(numbers) or all(map(_is_time_or_number, [*values[0], *values[1]]))
-    return is_address or is_bare
+    return is_bare or (numbers == [1, 1] and [len(value) for value in values] == [2, 2])
 
 
 def says_end(content: str) -> bool:
@@ -248,17 +247,8 @@ def may_end(newer: str, older: str) -> bool:
         or (is_mine and any(lexicon.leaves(clause, known) for clause in clauses))
         or (short_names(newer) == short_names(older) and _tells_other_value(text, known_text))
         or any(_ends_state(state, text, known_text) for state in lexicon.listed("states"))
-        or (is_mine and _sees_another(text, known_text))
+        or (is_mine and lexicon.sees_another(text, known_text))
     )
-
-
-def _sees_another(text: str, known_text: str) -> bool:
-    """Return whether the writer sees another doctor now: "I see Dr. Amir now", and nothing else."""
-    titled = re.compile(rf"{pattern_of('titles').pattern}\W{{1,2}}(\w+)")
-    name, other = (set(titled.findall(each)) for each in (text, known_text))
-    is_new = pattern_of("now", "changed").search(text) and not pattern_of("negated").search(text)
-    rest = pattern_of("now", "changed", "aside", "seeing").sub(" ", titled.sub(" ", text))
-    return bool(name and other and is_new) and not (name & other or content_of(rest))
 
 
 def _lies_elsewhere(text: str, known_text: str) -> bool:
@@ -292,8 +282,7 @@ def _tells_end(clause: str, known: Sequence[Token], known_text: str) -> bool:
     if not same or is_event or not all(word in same or lexicon.is_generic(word) for word in before):
         return False
     is_anothers = pattern_of("persons").fullmatch(known[0].text) is not None
-    is_own = lexicon.is_own(known_text) or pattern_of("own_verbs", "small").match(known_text)
-    is_anothers |= not is_own
+    is_anothers |= not lexicon.is_own(known_text) and pattern_of("small").match(known_text) is None
     if lexicon.is_own(lead) and is_anothers and not is_named(known[0], same):
         # "Dana works at Intel" doesn't end where I quit.
         return False

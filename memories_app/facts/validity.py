@@ -372,9 +372,11 @@ def _parsed(period: Period, today: datetime, day: str) -> datetime | None:
     phrase = period.phrase
     phrase = phrase.replace(".", "/") if _NUMERIC.fullmatch(phrase) else phrase
     is_month = _date_words(period.language).get(phrase) == _MONTH
-    is_weekday = not is_month and re.search(r"\d", phrase) is None
-    # "Until 30 November" may be said on that day; "until Monday" on a Monday is the next one.
-    base = today if is_weekday or period.kind == SINCE else today - timedelta(days=1)
+    is_dated = is_month or re.search(r"\d", phrase) is not None
+    # "Until 30 November" may be said on that day, and "from November" in November; "until Monday"
+    # on a Monday is the next one.
+    base = today.replace(day=1) if is_month else today
+    base -= timedelta(days=is_dated and period.kind != SINCE)
     found: datetime | None = dateparser.parse(
         phrase,
         languages=[period.language],
@@ -386,36 +388,19 @@ def _parsed(period: Period, today: datetime, day: str) -> datetime | None:
             "PREFER_MONTH_OF_YEAR": day,
         },
     )
-    if found is None:
-        return None
-    if is_month and (found.year, found.month) == (today.year + 1, today.month):
-        # "From November", said in November.
-        found = found.replace(year=today.year)
-    return found.replace(hour=0, minute=0, second=0, microsecond=0)
-
-
-def _markers() -> Iterator[tuple[str, str, re.Pattern[str]]]:
-    for language, patterns in _compiled_markers():
-        for kind, pattern in zip((FROM, SINCE, UNTIL), patterns, strict=True):
-            if pattern is not None:
-                yield language, kind, pattern
+    return None if found is None else found.replace(hour=0, minute=0, second=0, microsecond=0)
 
 
 @cache
-def _compiled_markers() -> list[tuple[str, list[re.Pattern[str] | None]]]:
+def _markers() -> list[tuple[str, str, re.Pattern[str]]]:
     compiled = []
     for language, words in _MARKERS.items():
         # Hebrew writes such words together with the next one, or with a hyphen.
         after = r"(?:\s*-?)(?=\S)" if language == "he" else r"(?:\s+|(?<='))(?=\S)"
-        compiled.append(
-            (
-                language,
-                [
-                    re.compile(rf"(?<!\w)(?:{each}){after}", re.IGNORECASE) if each else None
-                    for each in words
-                ],
-            )
-        )
+        for kind, each in zip((FROM, SINCE, UNTIL), words, strict=True):
+            if each:
+                pattern = re.compile(rf"(?<!\w)(?:{each}){after}", re.IGNORECASE)
+                compiled.append((language, kind, pattern))
     return compiled
 
 
