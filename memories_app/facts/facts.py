@@ -149,6 +149,7 @@ def verdict_on(*, newer: Likeness, older: Likeness) -> Verdict:
         else Verdict.UNSURE
         for frame in newer.frames
         if (other := known.get((frame.kind, frame.key)))
+        and not frame.sure is other.sure is None
         and frame.conflicts_with(other, renewed=newer.renewed)
     ]
     return max(found, default=Verdict.BESIDE)

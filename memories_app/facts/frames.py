@@ -382,6 +382,8 @@ def _may_be_home(value: str, capitals: Set[str] | None) -> bool:
     words = value.replace(",", " ").split()
     if any(lexicon.is_place(" ".join(words[:count])) for count in (1, 2, 3)):
         return True
+    if lexicon.NO_HOME.search(value):
+        return False
     if value == value.upper():
         # Hebrew and Arabic have no capitals.
         return len(words) == 1

@@ -96,6 +96,8 @@ PLACED = BEHIND_VALUE | _words("placed")
 # A place is named; "a big house" and "the night shift" are none.
 _NO_PLACES = ["|".join(_LISTS[name]) for name in ("no_place", "no_place_within")]
 NO_PLACE = re.compile(fold(r"(?:{})(?!\w)|.*(?<!\w)(?:{})(?!\w)".format(*_NO_PLACES)))
+# Somebody moves to it, and lives elsewhere: services, firms, courses, days.
+NO_HOME = re.compile(fold(r"(?<!\w)(?:{})(?!\w)".format("|".join(_LISTS["no_home"]))))
 # Before a condition.
 CONDITIONS = _words("conditions")
 # Only the conversation shows which person these refer to.
