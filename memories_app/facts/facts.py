@@ -137,16 +137,20 @@ class Verdict(enum.IntEnum):
 def verdict_on(*, newer: Likeness, older: Likeness) -> Verdict:
     """Return whether the newer text states another value of the same statement.
 
-    REPLACES: both can't be true at the same time. UNSURE: they could, but probably aren't.
+    REPLACES: both can't be true at the same time. UNSURE: they could, but probably aren't. None is
+    replaced by a frame that isn't certain, or where its own isn't.
     """
     if newer.sense == older.sense:
         return Verdict.BESIDE
     known = {(frame.kind, frame.key): frame for frame in older.frames}
     found = [
-        Verdict.REPLACES if frame.sure or newer.renewed else Verdict.UNSURE
+        Verdict.REPLACES
+        if (frame.sure or newer.renewed) and None not in (frame.sure, other.sure)
+        else Verdict.UNSURE
         for frame in newer.frames
-        if (frame.kind, frame.key) in known
-        and frame.conflicts_with(known[frame.kind, frame.key], renewed=newer.renewed)
+        if (other := known.get((frame.kind, frame.key)))
+        and not frame.sure is other.sure is None
+        and frame.conflicts_with(other, renewed=newer.renewed)
     ]
     return max(found, default=Verdict.BESIDE)
 

@@ -15,6 +15,8 @@ from memoryproject.foundation.text.tokenizer import stem
 MAX_TOKENS = 20
 MAX_SUBJECT = 6
 MAX_VALUE = 4
+# The name of a place that isn't known.
+MAX_NAME = 2
 # So many digits without a currency are a telephone number or another identifier.
 NAMING_DIGITS = 6
 
@@ -39,15 +41,16 @@ class Frame:
     """A statement with its value. ``key`` is equal for texts with the same frame of a ``kind``.
 
     ``values`` fills the frame: one or several values in order, "yes" or "no", or the words of
-    an attribute. ``sure``: two values can't be true at the same time. ``named``: a role or a name
-    has a value with a capital letter; None: that isn't known, or doesn't count. ``several``: there
-    may be several such things, such as the names of children.
+    an attribute. ``sure``: two values can't be true at the same time; None: it isn't certain that
+    this is the attribute's value at all. ``named``: a role or a name has a value with a capital
+    letter; None: that isn't known, or doesn't count. ``several``: there may be several such things,
+    such as the names of children.
     """
 
     kind: str
     key: str
     values: tuple[str, ...]
-    sure: bool = True
+    sure: bool | None = True
     named: bool | None = None
     several: bool = False
 
@@ -136,7 +139,7 @@ def frames_of(
             is_name = is_person and not words.isdisjoint(lexicon.NAMES)
             several = is_name and any(map(lexicon.is_several, words))
             yield Frame(kind, hashed(f"{kind} {key}"), values, named=named, several=several)
-    for name, values, is_sure in attributes_of(folded_text):
+    for name, values, is_sure in attributes_of(folded_text, capitals):
         named = _is_named(values, capitals) if name.startswith("role ") else None
         yield Frame(ATTRIBUTE, hashed(f"{ATTRIBUTE} of {name}"), values, is_sure, named)
 
@@ -261,6 +264,8 @@ _TIME = (
 )
 _AMOUNT = r"(?P<value>[₪$€£]? ?\d[\d.,]*(?: ?[^\W\d]+\.?| ?[₪$€£%])?)"
 _PLACE = r"(?:the city of )?(?P<value>[^,.;\d]{2,40}?)(?:,[^;]{2,40})?"
+# "Moved dwelling" is what the phrases write where a flat or a house is named.
+_MOVED_HOME = rf"(?:moved dwelling to {_PLACE}|(?:moved|relocated) to (?P<home>[^.;\d]{{2,60}}))"
 _ROLE = (
     r"(?:manager|ceo|cfo|cto|director|boss|owner|landlord|accountant|secretary|chef|gerente|"
     r"directora?)"
@@ -290,9 +295,9 @@ _OF_WHOM = r"(?: (?:of|at) [^,;:]{2,30}?)?"
 # the name.
 _PATTERNS: tuple[tuple[str, str, bool], ...] = (
     ("i live", rf"i (?:live|am living|reside) in {_PLACE}", False),
-    ("i live", rf"(?:(?:(?:my \w+ and )?i|we|я|انا) )?(?:moved|relocated) to {_PLACE}", False),
+    ("i live", rf"(?:(?:(?:my \w+ and )?i|we|я|انا) )?{_MOVED_HOME}", False),
     ("lives", rf"(?P<of>{_PERSON}) (?:lives|is living|resides) in {_PLACE}", False),
-    ("lives", rf"(?P<of>{_PERSON}) (?:moved|relocated) to {_PLACE}", False),
+    ("lives", rf"(?P<of>{_PERSON}) {_MOVED_HOME}", False),
     ("i work", rf"i {_WORK} {_PLACE}", False),
     ("works", rf"(?P<of>{_PERSON}) {_WORK} {_PLACE}", False),
     ("we are at", rf"our (?:address|{_SHOP}) is (?:at |in |on )?{_WITH_NUMBER}", True),
@@ -315,6 +320,7 @@ _PATTERNS: tuple[tuple[str, str, bool], ...] = (
     ("role", rf"{_NAME} (?:is|became) (?:our|the) (?P<of>{_ROLE}{_OF_WHOM})", False),
     ("role", rf"(?:our|the) (?P<of>{_ROLE}{_OF_WHOM}) is {_NAME}", False),
 )  # fmt: skip
+_OF_PLACES = ("i live", "lives", "i work", "works", "place")
 _COMPILED = [(name, re.compile(pattern), one) for name, pattern, one in _PATTERNS]
 _IS = re.compile(r"(?<!\w)(?:is|are|הוא|היא)(?!\w)")
 _ARTICLE = re.compile(
@@ -324,28 +330,34 @@ _ARTICLE = re.compile(
 _WORD = re.compile(r"\w+(?:[.:@'-]\w+)*")
 
 
-def attributes_of(pivot_text: str) -> Iterator[tuple[str, tuple[str, ...], bool]]:
+def attributes_of(
+    pivot_text: str, capitals: Set[str] | None = None
+) -> Iterator[tuple[str, tuple[str, ...], bool | None]]:
     """Yield the attributes that a text states, of which there are seldom several.
 
-    Each has a name, its value, and whether two values can't be true at the same time.
+    Each has a name, its value, and whether two values can't be true at the same time; None: it may
+    state something else.
     """
     if len(pivot_text) > MAX_STATEMENT:
         return
     text = " ".join(_FILLERS.sub(" ", pivot_text).split()).strip(" .,!;")
     for name, pattern, one in _COMPILED:
         found = pattern.fullmatch(text)
-        if found is None or (
-            name in ("i live", "lives", "i work", "works", "place")
-            and lexicon.NO_PLACE.match(found["value"])
+        if found is None:
+            continue
+        home = found.groupdict().get("home")
+        value = home.partition(",")[0] if home else found["value"]
+        is_place = name in ("i live", "lives", "i work", "works", "place")
+        if (is_place and lexicon.NO_PLACE.match(value)) or (
+            home and not _may_be_home(home, capitals)
         ):
             continue
         if name == "we are at" and (
-            names_day(found["value"].replace("days", "day"))
-            or lexicon.NUMBERED & set(_WORD.findall(found["value"]))
+            names_day(value.replace("days", "day")) or lexicon.NUMBERED & set(_WORD.findall(value))
         ):
             # "On floor 3", and where a market is on Sundays.
             continue
-        if name == "when" and (not names_day(found["value"]) or _IS.search(found["value"])):
+        if name == "when" and (not names_day(value) or _IS.search(value)):
             # "My coach on Monday is Tom" tells no day of the coach.
             continue
         of = found.groupdict().get("of") or ""
@@ -353,9 +365,26 @@ def attributes_of(pivot_text: str) -> Iterator[tuple[str, tuple[str, ...], bool]
             # A woman's role is the same one.
             of = re.sub(r"(?<=[א-ת]{3})ת(?!\w)", "", of)
         of = " ".join(_WORD.findall(_ARTICLE.sub("", of.strip())))
-        values = tuple(token.text for token in fact_parser.tokens_of(found["value"].rstrip("h")))
+        values = tuple(token.text for token in fact_parser.tokens_of(value.rstrip("h")))
         if name == "we are at":
             # The number of a house is no amount, with the rest behind it.
             values = tuple(sorted(values, key=str.isdigit))
         if values:
-            yield f"{name} {of}".strip(), values, one
+            is_known = not home or all(map(lexicon.is_place, home.split(",")))
+            yield f"{name} {of}".strip(), values, one if is_known else None
+
+
+def _may_be_home(value: str, capitals: Set[str] | None) -> bool:
+    """Return whether what somebody "moved to" may be a place: it begins like one or is a name.
+
+    Most such texts are about something else: "moved to monthly billing", "moved to the back row".
+    """
+    words = value.replace(",", " ").split()
+    if any(lexicon.is_place(" ".join(words[:count])) for count in (1, 2, 3)):
+        return True
+    if lexicon.NO_HOME.search(value):
+        return False
+    if value == value.upper():
+        # Hebrew and Arabic have no capitals.
+        return len(words) == 1
+    return len(words) <= MAX_NAME and capitals is not None and capitals >= set(words)

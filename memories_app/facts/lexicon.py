@@ -96,6 +96,8 @@ PLACED = BEHIND_VALUE | _words("placed")
 # A place is named; "a big house" and "the night shift" are none.
 _NO_PLACES = ["|".join(_LISTS[name]) for name in ("no_place", "no_place_within")]
 NO_PLACE = re.compile(fold(r"(?:{})(?!\w)|.*(?<!\w)(?:{})(?!\w)".format(*_NO_PLACES)))
+# Somebody moves to it, and lives elsewhere: services, firms, courses, days.
+NO_HOME = re.compile(fold(r"(?<!\w)(?:{})(?!\w)".format("|".join(_LISTS["no_home"]))))
 # Before a condition.
 CONDITIONS = _words("conditions")
 # Only the conversation shows which person these refer to.
@@ -194,12 +196,32 @@ def are_units(behind: Sequence[Token]) -> bool:
     return all(pattern_of("units").fullmatch(word.text) for word in behind)
 
 
+def is_place(folded_text: str) -> bool:
+    """Return whether a text is the name of a well-known town or country, and nothing else."""
+    return _place_key(folded_text) in _place_keys()
+
+
+@cache
+def _place_keys() -> frozenset[str]:
+    """Return towns and countries, in the language of those who live there and in others."""
+    lines = json.loads(Path(__file__).with_name("places.json").read_text(encoding="utf-8"))
+    return frozenset(_place_key(fold(name)) for name in "|".join(lines).split("|"))
+
+
+def _place_key(folded_text: str) -> str:
+    """Return the words of a name, without the endings of Russian and Ukrainian cases."""
+    words = re.findall(r"[^\W_]+", folded_text)
+    return " ".join(re.sub("(?<=[а-яіїє]{2})[аяуюыиіьоеє]$", "", word) for word in words)
+
+
 def is_generic(word: Token) -> bool:
     return pattern_of("generic").fullmatch(word.text) is not None
 
 
 def is_own(folded_text: str) -> bool:
-    return not FIRST_PERSON.isdisjoint(words_in(folded_text))
+    """Return whether a text is about its writer: by a word, or by its first one, a verb."""
+    is_verb = pattern_of("own_verbs").match(folded_text) is not None
+    return is_verb or not FIRST_PERSON.isdisjoint(words_in(folded_text))
 
 
 def leaves(clause: str, known: Sequence[Token]) -> bool:
@@ -216,6 +238,15 @@ def leaves(clause: str, known: Sequence[Token]) -> bool:
     is_ended = pattern_of("ended").search(clause) and pattern_of("ours").search(clause)
     is_short = len(given) <= _MAX_LEFT and not any(map(is_number, given))
     return bool(is_ended and is_short and any(is_named(word, known[1:]) for word in given))
+
+
+def sees_another(text: str, known_text: str) -> bool:
+    """Return whether the writer sees another doctor now: "I see Dr. Amir now", and nothing else."""
+    titled = re.compile(rf"{pattern_of('titles').pattern}\W{{1,2}}(\w+)")
+    name, other = (set(titled.findall(each)) for each in (text, known_text))
+    is_new = pattern_of("now", "changed").search(text) and not pattern_of("negated").search(text)
+    rest = pattern_of("now", "changed", "aside", "seeing").sub(" ", titled.sub(" ", text))
+    return bool(name and other and is_new) and not (name & other or content_of(rest))
 
 
 def one_change(known: Sequence[Token], given: Sequence[Token]) -> tuple[int, int, int, int] | None:

@@ -44,6 +44,10 @@ def renews(newer: str, older: str) -> bool:
     text, known = fold(without_periods(newer)), fold(without_periods(older))
     if _is_unclear(known) or _loses_name(newer, older):
         return False
+    living = pattern_of("living")
+    if living.search(known) and pattern_of("going").search(text) and not living.search(text):
+        # Frames know the names of places; "Dana moved to Pilates" is none.
+        return False
     is_dated = fold(older) != known
     if short_names(newer) == short_names(older) and _is_renewal(text, known, was_dated=is_dated):
         return True
@@ -209,7 +213,8 @@ def may_renew(newer: str, older: str) -> bool:
     is_last &= _are_alike(values, known_text, text)
     if not is_last or not (_is_one_piece(known_text, old) and _is_one_piece(plain, new)):
         return False
-    return not any(numbers) or all(map(_is_time_or_number, [*values[0], *values[1]]))
+    is_bare = not any(numbers) or all(map(_is_time_or_number, [*values[0], *values[1]]))
+    return is_bare or (numbers == [1, 1] and [len(value) for value in values] == [2, 2])
 
 
 def says_end(content: str) -> bool:
@@ -242,6 +247,7 @@ def may_end(newer: str, older: str) -> bool:
         or (is_mine and any(lexicon.leaves(clause, known) for clause in clauses))
         or (short_names(newer) == short_names(older) and _tells_other_value(text, known_text))
         or any(_ends_state(state, text, known_text) for state in lexicon.listed("states"))
+        or (is_mine and lexicon.sees_another(text, known_text))
     )
 
 
@@ -296,7 +302,7 @@ def _tells_other_value(text: str, known_text: str) -> bool:
     """Return whether a text gives another day or number of what is named in the known one."""
     if not pattern_of(*_NEW).search(text) or pattern_of("negated").search(text):
         return False
-    plain = pattern_of(*_NEW, "aside", "quit").sub(" ", text)
+    plain = pattern_of(*_NEW, "aside", "quit", "bystanders").sub(" ", text)
     if any(map(_may_be_anothers, joining_of(plain) - joining_of(known_text))):
         return False
     known, given = content_of(known_text), content_of(plain)

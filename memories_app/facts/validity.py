@@ -1,7 +1,7 @@
 """When a statement holds: read "from Sunday", "until 1 March", "tomorrow" and "last week".
 
 Ten languages are read. The days are those of the business's time zone. A day without a year is
-the next one, and behind a word such as "since" the last one.
+today or the next one, and behind a word such as "since" the last one.
 """
 
 import json
@@ -154,7 +154,7 @@ def periods_in(content: str) -> list[Period]:
 def day_named(text: str, said_at: datetime) -> date | None:
     """Return the day that a text names by its date, else by its weekday; None if it names none.
 
-    A day without a year is the next one after ``said_at``.
+    A day without a year is that of ``said_at`` or the next one.
     """
     zone = ZoneInfo(settings.BUSINESS_TIME_ZONE)
     today = said_at.astimezone(zone).replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None)
@@ -230,8 +230,7 @@ def _dates_anywhere(text: str) -> Iterator[Period]:
                 dated = _date_at(read, start, language)
                 if dated and _is_day(dated, text, token):
                     end = dated[2] + len(text) - len(read)
-                    # With points, it may be read as a time of the day.
-                    yield Period(ON, token.start(), end, dated[1].replace(".", "/"), language)
+                    yield Period(ON, token.start(), end, dated[1], language)
 
 
 def _starts(text: str, token: re.Match[str], language: str) -> Iterator[tuple[int, str]]:
@@ -369,12 +368,21 @@ def _month(today: datetime, count: int) -> datetime:
 def _parsed(period: Period, today: datetime, day: str) -> datetime | None:
     import dateparser  # noqa: PLC0415 its data of languages are slow to load
 
+    # With points, it may be read as a time of the day.
+    phrase = period.phrase
+    phrase = phrase.replace(".", "/") if _NUMERIC.fullmatch(phrase) else phrase
+    is_month = _date_words(period.language).get(phrase) == _MONTH
+    is_dated = is_month or re.search(r"\d", phrase) is not None
+    # "Until 30 November" may be said on that day, and "from November" in November; "until Monday"
+    # on a Monday is the next one.
+    base = today.replace(day=1) if is_month else today
+    base -= timedelta(days=is_dated and period.kind != SINCE)
     found: datetime | None = dateparser.parse(
-        period.phrase,
+        phrase,
         languages=[period.language],
         settings={
-            "RELATIVE_BASE": today,
-            "DATE_ORDER": "MDY" if _MONTH_FIRST.fullmatch(period.phrase) else "DMY",
+            "RELATIVE_BASE": base,
+            "DATE_ORDER": "MDY" if _MONTH_FIRST.fullmatch(phrase) else "DMY",
             "PREFER_DATES_FROM": "past" if period.kind == SINCE else "future",
             "PREFER_DAY_OF_MONTH": day,
             "PREFER_MONTH_OF_YEAR": day,
@@ -383,28 +391,16 @@ def _parsed(period: Period, today: datetime, day: str) -> datetime | None:
     return None if found is None else found.replace(hour=0, minute=0, second=0, microsecond=0)
 
 
-def _markers() -> Iterator[tuple[str, str, re.Pattern[str]]]:
-    for language, patterns in _compiled_markers():
-        for kind, pattern in zip((FROM, SINCE, UNTIL), patterns, strict=True):
-            if pattern is not None:
-                yield language, kind, pattern
-
-
 @cache
-def _compiled_markers() -> list[tuple[str, list[re.Pattern[str] | None]]]:
+def _markers() -> list[tuple[str, str, re.Pattern[str]]]:
     compiled = []
     for language, words in _MARKERS.items():
         # Hebrew writes such words together with the next one, or with a hyphen.
         after = r"(?:\s*-?)(?=\S)" if language == "he" else r"(?:\s+|(?<='))(?=\S)"
-        compiled.append(
-            (
-                language,
-                [
-                    re.compile(rf"(?<!\w)(?:{each}){after}", re.IGNORECASE) if each else None
-                    for each in words
-                ],
-            )
-        )
+        for kind, each in zip((FROM, SINCE, UNTIL), words, strict=True):
+            if each:
+                pattern = re.compile(rf"(?<!\w)(?:{each}){after}", re.IGNORECASE)
+                compiled.append((language, kind, pattern))
     return compiled
 
 

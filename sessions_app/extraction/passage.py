@@ -167,6 +167,9 @@ def _is_answer(piece: str) -> bool:
 def is_past(words: list[str]) -> bool:
     """Return whether the words tell what was so: "I used to", "vivía", "я жила"."""
     text = f" {' '.join(words)} "
+    if "since" in words and not {"have", "has", "i've", "we've"}.isdisjoint(words):
+        # "We've lived here since 2019" holds.
+        return False
     return any(word in lexicon.words("past") for word in words) or any(
         f" {each} " in text for each in lexicon.phrases("past_phrases")
     )

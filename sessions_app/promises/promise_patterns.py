@@ -5,7 +5,8 @@ writer is going to do; ``coming``: what others, or things, are going to do for t
 ``planned``: the same in the present, which counts with a time only, and ``dated``, with a day only;
 ``offers``: what makes a sentence an offer, a guess or a delay of seconds; ``done``: what the
 message itself does; ``sent``: what says, at the beginning of a clause, that something was done, and
-``was_sent``, anywhere. ``when``: words that stand for a time.
+``was_sent``, anywhere. ``when``: words that stand for a time. ``closings``, of all languages: what
+only tells when the business is open or somebody is away, or begins a remark.
 """
 
 import json
@@ -75,6 +76,7 @@ _BUSINESS_UNITS = tuple(_LISTS["business_units"])
 _NOW = frozenset(_LISTS["now"].split())
 _CLOCK = re.compile(rf"(?<!\S)(?:{_LISTS['clock']})(?!\w)")
 _RELATIVE = re.compile(rf"(?<!\S)(?:{_groups('relative')})(?!\w)")
+_CLOSINGS = re.compile("|".join(_LISTS["closings"]))
 _OF_MONTH = re.compile(rf"(?<!\S)(?:{_LISTS['of_month']})(?!\w)")
 
 
@@ -135,6 +137,8 @@ def _promised_at(plain: str, said_at: datetime) -> int | None:
     for kind in kinds:
         for language in _LANGUAGES:
             for match in patterns(kind)[language].finditer(plain):
+                if _CLOSINGS.match(plain, match.start()):
+                    continue
                 after = plain[match.end() :].split()[:_REACH]
                 is_now = kind in ("planned", "dated") and not _NOW.isdisjoint(after)
                 if not (is_now or _is_denied(plain[: match.start()], language)):
@@ -210,7 +214,10 @@ def promise_text(promise: Promise, *, day: datetime, name: str, language: str) -
     """Return a promise as it is remembered: when and to whom it was made, and its sentence."""
     known = language if language in _LISTS["said"] else "en"
     with translation.override(known):
-        said_on = dateformat.format(day, "j E Y")
+        said_on = dateformat.format(day, _LISTS["dates"].get(known, "j E Y"))
+    if known in _LISTS["dates"]:
+        # No month is a name there.
+        said_on = said_on.lower()
     return str(_LISTS["said"][known][bool(name)]).format(day=said_on, name=name) + promise.text
 
 

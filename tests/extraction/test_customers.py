@@ -3,7 +3,9 @@
 Each row of customers.json: the message, the fact as a model notes it, its quote ("" is the whole
 message), and whether the fact becomes active, waits for staff ("review") or is dropped ("nowhere").
 Of the 113 rows about the past and about others, written before their rules, 59 were wrong at first
-sight and 5 with the first lists of words; of the 44 that were held out 4 were.
+sight and 5 with the first lists of words; of the 44 that were held out 4 were. Of the jokes, dreams
+and denials 35 of 42 became active and now none does; of 25 others, written then, 10 did at first
+sight, and of their 16 true ones 2 waited.
 """
 
 from __future__ import annotations

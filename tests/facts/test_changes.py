@@ -2,7 +2,9 @@
 
 The half "tuned" was written with the rules, the half "held_out" when they were done. The rules
 missed 3 of its 26 changes then, and took one of its 22 pairs that stay for a change; they were
-mended afterwards.
+mended afterwards. "homes" are people who moved, and who moved to something else than a place: 18 of
+28 were found and 61 of 74 others taken for a home, before places were known by their names. Of
+another 22 and 39, written then, 22 were found and none was taken.
 """
 
 from __future__ import annotations

@@ -8,7 +8,9 @@ three ("missed"). "reported" are pairs that others found to be wrong, with their
 "by_kind" are 84 changes and 88 pairs that stay, written for kinds that were missed: at first sight
 35 were found and 5 of those that stay were taken for a change, afterwards 76 and none. Of
 "by_kind_held_out", written then, 15 of 17 were found and none of the 19 others. Misses are left
-out.
+out. "homes" are places that aren't known by their names, and what is none. Of "own", 50 changes and
+57 pairs that stay, 3 of the first 26 were found; of the 24 others, written when the rules were
+mended, 16, and none of their 27 that stay was taken for one.
 """
 
 import json

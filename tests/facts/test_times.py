@@ -56,6 +56,27 @@ TOLD = [
     ("Fino al 5 maggio la consegna è gratis", None, "2027-05-05"),
     ("З неділі ми зачиняємося о 20:00", "2026-11-29", None),
     ("До п'ятниці знижка 10%", None, "2026-12-04"),
+    # The day on which it is said.
+    ("The coupon is valid until 27/11", None, "2026-11-27"),
+    ("From 27 November we close at 13:00", "2026-11-27", None),
+    ("From 27 November to 5 December we are closed", "2026-11-27", "2026-12-05"),
+    ("From November we close at 13:00", "2026-11-01", None),
+    ("Until the end of November parking is free", None, "2026-11-30"),
+    ("Until 27/11/2026 parking is free", None, "2026-11-27"),
+    ("Until 26/11 parking is free", None, "2027-11-26"),
+    ("Closed since 27 November", "2026-11-27", None),
+    ("המבצע עד 27.11", None, "2026-11-27"),
+    ("המבצע בתוקף עד ה-27 בנובמבר", None, "2026-11-27"),
+    ("La oferta es hasta el 27 de noviembre", None, "2026-11-27"),
+    ("A promoção vai até 27 de novembro", None, "2026-11-27"),
+    ("Скидка до 27 ноября", None, "2026-11-27"),
+    ("Знижка до 27 листопада", None, "2026-11-27"),
+    ("العرض حتى 27 نوفمبر", None, "2026-11-27"),
+    ("L'offre est valable jusqu'au 27 novembre", None, "2026-11-27"),
+    ("Das Angebot gilt bis zum 27.11.", None, "2026-11-27"),
+    ("L'offerta vale fino al 27 novembre", None, "2026-11-27"),
+    # On a Friday, it is the next one.
+    ("Until Friday delivery is free", None, "2026-12-04"),
 ]
 TIMELESS = [
     "We are open from Sunday to Thursday from 9 to 17",
