@@ -10,7 +10,7 @@ never cost results.
 import logging
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import chain, combinations
 from typing import Any, TypeAlias
 from uuid import UUID
 
@@ -99,6 +99,19 @@ class Candidates:
     cosines: Floats
     contents: Sequence[str]
     sampled: int
+
+    def about(self, name: Sequence[Sequence[str]]) -> "Candidates":
+        """Return the candidates as texts about somebody, whose name is not in them.
+
+        ``name``: the forms of each word of it. They are no copies of what others said.
+        """
+        terms = [{*held, *chain(*name)} for held in self.terms]
+        contents = [f"{name} {content}" for content in self.contents]
+        return replace(self, terms=terms, contents=contents, sampled=0)
+
+    def holds_all(self, row: int, words: Sequence[Sequence[str]]) -> bool:
+        """Return whether a text holds each of the words, given by their forms."""
+        return all(not set(forms).isdisjoint(self.terms[row]) for forms in words)
 
 
 def joined(parts: Sequence[Candidates]) -> tuple[Candidates, NDArray[np.bool_]]:
@@ -319,12 +332,10 @@ logger = logging.getLogger(__name__)
 class Question:
     """A message as it is searched for: its parts, each with its vector, or None.
 
-    ``topics``: the text of each part that was embedded. ``usual``: how near each part is to the
-    facts of any business; empty where that isn't known.
+    ``usual``: how near each part is to the facts of any business; empty where that isn't known.
     """
 
     parts: Sequence[QueryPart]
-    topics: Sequence[str]
     vectors: Sequence[Vector | None]
     model: str
     calibration: Calibration
@@ -339,6 +350,15 @@ class Question:
         vectors = [None if vector is None else apply(vector) for vector in self.vectors]
         usual = [0.0 if vector is None else self.map.usual(vector) for vector in vectors]
         return replace(self, vectors=vectors, calibration=self.map.calibration, usual=usual)
+
+    def of_parts(self, which: slice) -> "Question":
+        """Return the question of some of the parts."""
+        parts, vectors, usual = self.parts[which], self.vectors[which], self.usual[which]
+        return replace(self, parts=parts, vectors=vectors, usual=usual)
+
+    def forms_of(self, words: Collection[str]) -> list[tuple[str, ...]]:
+        """Return the index terms of each of these words of the question."""
+        return [term.forms for term in self.terms if term.word in words]
 
     @property
     def terms(self) -> list[QueryTerm]:
@@ -367,9 +387,7 @@ def prepare_question(
         logger.error("The query could not be embedded, words decide alone: %s", error)
         worked = False
     vectors = [made.get(topic) for topic in topics]
-    question = Question(
-        parts, topics, vectors, embedder.model_id, embedder.calibration, fact_map(embedder)
-    )
+    question = Question(parts, vectors, embedder.model_id, embedder.calibration, fact_map(embedder))
     return question, worked
 
 

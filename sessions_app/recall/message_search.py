@@ -21,7 +21,7 @@ def search(
     (sample,) = ranking.samples_read([texts], terms)
     if by == WORDS:
         none = [None] * len(parts)
-        question = ranking.Question(parts, [], none, embedder.model_id, embedder.calibration)
+        question = ranking.Question(parts, none, embedder.model_id, embedder.calibration)
         worked = True
     else:
         question, worked = ranking.prepare_question(parts, [part.text for part in parts], embedder)

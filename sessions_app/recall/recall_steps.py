@@ -6,13 +6,14 @@ Visibility is decided in two querysets, from which everything is read.
 import logging
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property, partial
 from itertools import islice
 from typing import TypeVar
 from uuid import UUID
 
+import numpy as np
 from django.db import DatabaseError, connection, transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
@@ -33,10 +34,15 @@ from memories_app.ranking import (
 from memories_app.visibility import EVERY_SCOPE, memories_visible, scopes_visible
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.retrieval.message_features import DistinctTexts
-from memoryproject.foundation.retrieval.subqueries import knows_nothing, query_parts, unquoted
+from memoryproject.foundation.retrieval.subqueries import (
+    knows_nothing,
+    only_asks,
+    query_parts,
+    unquoted,
+)
 from memoryproject.foundation.text.characters import cut_at_word
 from sessions_app.models.chats import GODFATHER
-from sessions_app.models.messages import ASKING
+from sessions_app.models.messages import ASKING, Role
 from sessions_app.recall.hits import (
     MAX_NEIGHBOUR_LENGTH,
     MEMORIES,
@@ -56,6 +62,7 @@ from sessions_app.recall.message_ranking import (
     adjacent,
     business_now,
     messages_searched,
+    people_named,
     rank_messages,
     read_memories,
     topics_of,
@@ -69,6 +76,8 @@ Found = TypeVar("Found")
 DEEP = 50
 # So many more are read at once if those are copies of each other.
 COPIES = 100
+# What others said is put so far behind what the people said who are asked about.
+BEHIND = 1e-4
 
 
 @dataclass(frozen=True)
@@ -98,7 +107,8 @@ class Search:
     def run(self) -> RecallResult:
         parts = query_parts(self.query)
         terms = distinct_terms(parts)
-        memories, messages = self._memory_texts(), self._message_texts()
+        named = _try_twice(lambda: people_named(self.query, terms, self.viewer)) or {}
+        memories, messages = self._memory_texts(named), self._message_texts()
         known = _try_twice(lambda: samples_read(memories, terms))
         own = _try_twice(lambda: samples_read(messages, terms, [ASKING])) if messages else []
         failed = known is None or own is None
@@ -106,11 +116,15 @@ class Search:
         if not any(sample.ids for sample in [*samples, *line_samples]):
             return RecallResult([], degraded=failed)
         topics = topics_of(parts, next(iter(line_samples), None))
-        question, embedded = prepare_question(parts, topics, self.embedder)
+        names = frozenset[str]().union(*named.values())
+        nameless = [part.without(names) for part in parts if named]
+        given = [*topics, *(part.text for part in nameless)]
+        both, embedded = prepare_question([*parts, *nameless], given, self.embedder)
+        question = both.of_parts(slice(len(parts)))
         found: _Beside | None = None
         if samples:
-            for_facts = question.for_facts()
-            found = _try_twice(lambda: self._memories(for_facts, memories, samples))
+            for_facts = both.for_facts()
+            found = _try_twice(lambda: self._memories(for_facts, memories, samples, named))
             failed |= found is None
         beside = found or _Beside([], DistinctTexts())
         lines: _Lines | None = None
@@ -118,7 +132,8 @@ class Search:
             if sample.ids:
                 lines = _try_twice(partial(_Lines, self, question, texts, sample))
                 failed |= lines is None
-        hits = [*beside.memories, *(lines.hits(beside) if lines else [])]
+        said = lines.hits(beside) if lines else []
+        hits = [*beside.memories, *self._behind(beside.memories, said, is_named=bool(named))]
         ranked = sorted(hits, key=place_of)[: self.top_k]
         best = [hit for hit in ranked if hit.score >= self.min_similarity]
         near = [hit for hit in ranked if hit.score < self.min_similarity]
@@ -128,28 +143,42 @@ class Search:
             lines.with_neighbours(best) if lines else best, degraded=failed or not embedded
         )
 
+    def _behind(
+        self, memories: Sequence[Hit], said: Sequence[Hit], *, is_named: bool
+    ) -> Iterator[Hit]:
+        """Yield the messages, those that only ask behind the memories that answer.
+
+        Where somebody is asked about by name, so is what was answered before.
+        """
+        least = min((hit.score for hit in memories if hit.score >= self.min_similarity), default=1)
+        for hit in said:
+            is_answer = is_named and hit.metadata["role"] == Role.ASSISTANT
+            tells_less = not self.repeats and (is_answer or only_asks(hit.content))
+            yield replace(hit, score=min(hit.score, least - BEHIND)) if tells_less else hit
+
     def _memories_visible(self) -> QuerySet[Memory]:
         visible = memories_visible(**self.viewer.rights(), as_of=self.as_of)
         if self.viewer.user_role not in (GODFATHER, "staff"):
             visible = visible.exclude(type=PROMISE, metadata__contains=ONLY_ASKS)
         return visible.filter(self.memories_where) if self.memories_where else visible
 
-    def _memory_texts(self) -> list[Texts]:
-        """Return the sets of memories that are searched: each is one that an index reads."""
+    def _memory_texts(self, named: Collection[UUID]) -> list[Texts]:
+        """Return the sets of memories that are searched: each is one that an index reads.
+
+        The last ones are those of the people that the question names.
+        """
         if MEMORIES not in self.sources:
             return []
-        visible = self._memories_visible()
-        return [
-            Texts(
-                visible.exclude(content="")
-                if scope == EVERY_SCOPE
-                else visible.filter(scope=scope, content_hash__gt="").exclude(content=""),
-                ("-created_at", "memory_id"),
-                MemoryEmbedding,
-                "memory",
-            )
+        visible = self._memories_visible().exclude(content="")
+        rows = [
+            visible.exclude(chat_id__in=named)
+            if scope == EVERY_SCOPE
+            else visible.filter(scope=scope, content_hash__gt="")
             for scope in scopes_visible(**self.viewer.rights())
         ]
+        rows += [visible.filter(chat_id=chat) for chat in named]
+        newest = ("-created_at", "memory_id")
+        return [Texts(each, newest, MemoryEmbedding, "memory") for each in rows]
 
     def _message_texts(self) -> list[Texts]:
         """Return the messages that are searched, as one set, or none."""
@@ -159,17 +188,35 @@ class Search:
         return [messages_searched(chat_id, where=self.messages_where, left_out=self.left_out)]
 
     def _memories(
-        self, question: Question, texts: Sequence[Texts], samples: Sequence[Sample]
+        self,
+        asked: Question,
+        texts: Sequence[Texts],
+        samples: Sequence[Sample],
+        named: Mapping[UUID, frozenset[str]],
     ) -> "_Beside":
-        candidates, sampled = joined(
-            [
-                candidates_read(
-                    part, sample, question.terms, question.vectors, model=question.model
-                )
-                for part, sample in zip(texts, samples, strict=True)
-            ]
-        )
-        scores = rank(question, candidates, sampled)
+        """Return the memories that answer. ``asked``: the question; then, where people are named,
+        the same without their names, as they would ask it."""
+        size = len(asked.parts) // (2 if named else 1)
+        found = [
+            candidates_read(part, sample, asked.terms, asked.vectors, model=asked.model)
+            for part, sample in zip(texts, samples, strict=True)
+        ]
+        names = [asked.forms_of(words) for words in named.values()]
+        for place, name in enumerate(names, start=len(texts) - len(named)):
+            found[place] = found[place].about(name)
+        candidates, sampled = joined(found)
+        scores = rank(asked.of_parts(slice(size)), candidates, sampled)
+        if named:
+            theirs, sampled = joined(found[-len(named) :])
+            theirs = replace(theirs, cosines=theirs.cosines[:, size:])
+            others = len(scores) - len(theirs.ids)
+            as_they = rank(asked.of_parts(slice(size, None)), theirs, sampled)
+            scores[others:] = np.maximum(scores[others:], as_they)
+            best = scores[others:].max(initial=0.0)
+            for row in range(others if best >= self.min_similarity else 0):
+                # What doesn't have the whole name comes after what they said.
+                if not any(candidates.holds_all(row, name) for name in names):
+                    scores[row] = min(scores[row], best - BEHIND)
         rows = [row for row, score in enumerate(scores) if score >= self.least]
         rows.sort(key=lambda row: (-scores[row], candidates.ids[row]))
         scored = [(candidates.ids[row], float(scores[row])) for row in rows]
@@ -178,12 +225,12 @@ class Search:
         if not self.with_ended:
             at = self.as_of or timezone.now()
             hits = current_first(hits, at, sure=self.min_similarity)
-        found = _Beside.of(hits, most=max(self.top_k, DEEP), repeats=self.repeats)
+        beside = _Beside.of(hits, most=max(self.top_k, DEEP), repeats=self.repeats)
         ordered = newest_first(
-            found.memories, lambda keys: self._read(dict.fromkeys(keys, 0.0), near)
+            beside.memories, lambda keys: self._read(dict.fromkeys(keys, 0.0), near)
         )
         # Of equal ones the same are chosen, however many are asked for.
-        return _Beside(sorted(ordered, key=place_of)[: self.top_k], found.texts)
+        return _Beside(sorted(ordered, key=place_of)[: self.top_k], beside.texts)
 
     def _memory_hits(
         self, ranked: Sequence[tuple[UUID, float]], near: Mapping[UUID, float]
