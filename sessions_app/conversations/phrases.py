@@ -24,13 +24,16 @@ FORGET_OWN = ("forget_mine", "forget_asked", "forget_detail", "forget_last")
 _OTHERS = ("remember", "remember_fact", "remember_colon", "memories", "forget", "forget_number")
 COMMANDS = (*_OTHERS, *FORGET_OWN)
 _OWN_WORDS = ("mine", "details", "forget_last_words", "negations", "not_after", "not_wishers")
+# "Somebody, who repairs fences": such words, and what follows them, or stands before them.
+_SERVICES = ("anyone", "relatives")
 # Between the two ends of a range; what a question about the hours must hold; before a date's day.
 _HOURS_WORDS = ("until_words", "hours_needs", "date_words")
 # Who says "don't forget" of a booking asks people for it.
 _OTHERS_WORDS = ("attached_not", "anybody", "thanks_not", "booked_not", "reminders", "bookings")
 # What is stopped where nothing else is: offers, not the assistant.
 _MARKETING = "marketing"
-WORD_LISTS = ("fact_words", "not_memories", *_OTHERS_WORDS, *_OWN_WORDS, *_HOURS_WORDS, _MARKETING)
+_LISTS = (*_OTHERS_WORDS, *_OWN_WORDS, *_HOURS_WORDS, *_SERVICES, _MARKETING)
+WORD_LISTS = ("fact_words", "not_memories", *_LISTS)
 OPENERS = ("openers", "asking_openers", "polite")
 SMALL_TALK = ("help", "thanks", "greeting", "acks")
 # The wish for a person is "person" anywhere, or is made of the others: "I want", "to talk to",

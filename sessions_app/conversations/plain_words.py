@@ -4,7 +4,7 @@ A message is a command only if all of it is one: where that is doubtful, it isn'
 """
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -246,15 +246,29 @@ def asks_in_words(text: str) -> bool:
     message = utterance_of(text[:MAX_LENGTH])
     if message is None or message.holds_question() or "¿" in text:
         return message is not None
+    return bool(_beginning(message, ("asking",)))
+
+
+def asks_to_forget(text: str) -> bool:
+    """Return whether something is to be forgotten, perhaps of others: "forget about the dog"."""
+    message = utterance_of(text[:MAX_LENGTH])
+    found = _beginning(message, FORGET_OWN[:1]) if message else []
+    if message is None or not found or message.holds_question():
+        return False
+    rest = [word.text for word in message.words[found[0].size : message.end]]
+    return bool(rest) and _is_memory(rest, frozenset(), found)
+
+
+def _beginning(message: Utterance, kinds: Collection[str]) -> list[Phrase]:
+    """Return the phrases with which the message begins behind its openers, with their ends."""
     place = 0
     for _ in range(MAX_OPENERS + 1):
-        if phrases_in(message, place, kinds=("asking",)):
-            return True
-        opener = next(iter(phrases_in(message, place, kinds=OPENERS)), None)
-        if opener is None:
-            return False
-        place += opener.size
-    return False
+        if found := phrases_in(message, place, kinds=kinds):
+            return [each._replace(size=place + each.size) for each in found]
+        if not (size := size_at(message, place, OPENERS)):
+            break
+        place += size
+    return []
 
 
 def wants_person(text: str) -> bool:
@@ -332,7 +346,18 @@ def _is_wish(clause: Utterance, begin: int, language: str, is_start: bool, is_al
         return True
     # "Anyone?" alone asks whether somebody is there.
     is_all = is_all and not {word.text for word in clause.words} <= languages()[language]["anybody"]
-    return place == clause.end and ("wish" in kinds or is_all)
+    is_wish = place == clause.end and ("wish" in kinds or is_all)
+    return is_wish and not _is_for_service(clause, begin, words)
+
+
+def _is_for_service(clause: Utterance, begin: int, lists: Mapping[str, frozenset[str]]) -> bool:
+    """Return whether anybody is meant who does something: "somebody, who repairs fences"."""
+    last = clause.words[-1]
+    after = clause.text[last.end :].lstrip()[: 2 * MAX_LEAD]
+    beside = [word.text for word in words_of(after)[:1] if after.startswith(",")]
+    is_said = last.text in lists["anyone"] and not lists["relatives"].isdisjoint(beside)
+    before = [word.text for word in clause.words[max(begin - 2, 0) : begin]]
+    return is_said or not lists["relatives"].isdisjoint(before)
 
 
 def _denies(clause: Utterance, starts: Collection[int], is_all: bool) -> bool:
