@@ -391,6 +391,12 @@ def prepare_question(
     return question, worked
 
 
+def rank_sets(question: Question, found: Sequence[Candidates]) -> tuple[Candidates, Floats]:
+    """Return the candidates of several sets as one, with the relevance of each."""
+    candidates, sampled = joined(found)
+    return candidates, rank(question, candidates, sampled)
+
+
 def rank(question: Question, candidates: Candidates, sampled: NDArray[np.bool_]) -> Floats:
     """Return the relevance of each candidate, in [0, 1]: to the part that it answers best.
 

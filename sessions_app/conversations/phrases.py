@@ -17,6 +17,8 @@ from memoryproject.foundation.text.characters import fold
 
 FOLDER = Path(__file__).parent / "languages"
 MAX_LENGTH = 1_000
+MAX_OPENERS = 4
+MAX_WORD = 32
 # What is to be forgotten must be the speaker's own. With the second it may be asked for. The third
 # are of other verbs ("can you remove my wisdom tooth?"): it must be a detail. So must it before the
 # verb of the fourth.
@@ -320,6 +322,28 @@ def size_at(message: Utterance, place: int, kinds: Collection[str]) -> int:
     """Return the size of the longest phrase at the place; 0: none."""
     found = phrases_in(message, place, kinds) if place < message.end else []
     return found[0].size if found else 0
+
+
+def beginning(message: Utterance, kinds: Collection[str]) -> list[Phrase]:
+    """Return the phrases with which the message begins behind its openers, with their ends."""
+    place = 0
+    for _ in range(MAX_OPENERS + 1):
+        if found := phrases_in(message, place, kinds=kinds):
+            return [each._replace(size=place + each.size) for each in found]
+        if not (size := size_at(message, place, OPENERS)):
+            break
+        place += size
+    return []
+
+
+def is_for_service(clause: Utterance, begin: int, lists: Mapping[str, frozenset[str]]) -> bool:
+    """Return whether anybody is meant who does something: "somebody, who repairs fences"."""
+    last = clause.words[-1]
+    after = clause.text[last.end :].lstrip()[:MAX_WORD]
+    beside = [word.text for word in words_of(after)[:1] if after.startswith(",")]
+    is_said = last.text in lists["anyone"] and not lists["relatives"].isdisjoint(beside)
+    before = [word.text for word in clause.words[max(begin - 2, 0) : begin]]
+    return is_said or not lists["relatives"].isdisjoint(before)
 
 
 def asked_of_people(message: Utterance, language: str, words: Sequence[str]) -> bool:

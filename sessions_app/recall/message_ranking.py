@@ -4,12 +4,10 @@ They are lines of a conversation in their order. An answer stands with its quest
 said in between: it has the question's place.
 """
 
-import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from itertools import islice
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
@@ -17,8 +15,8 @@ import numpy as np
 from django.conf import settings
 from django.contrib.postgres.expressions import ArraySubquery
 from django.core.exceptions import EmptyResultSet
-from django.db.models import BooleanField, OuterRef, Q, QuerySet, Subquery, TextField, Value
-from django.db.models.expressions import Combinable, RawSQL
+from django.db.models import OuterRef, Q, QuerySet, Subquery, TextField, Value
+from django.db.models.expressions import Combinable
 from django.db.models.fields.json import KT
 from django.db.models.functions import Coalesce, Concat, NullIf
 
@@ -27,7 +25,6 @@ from memories_app.models import Memory, ProposalKind, ProposalMemory, ProposalSt
 from memoryproject.foundation.retrieval import message_features, query, relevance
 from memoryproject.foundation.retrieval.subqueries import QueryPart, best_fit, periods_asked
 from memoryproject.foundation.text.phone_numbers import number_shown
-from memoryproject.foundation.text.tokenizer import Kind
 from sessions_app.models import GODFATHER, Chat, Message, MessageEmbedding, Role
 from sessions_app.models.messages import ASKING, SURVEY
 from sessions_app.recall.hits import FactTimes, Hit, LeftOut, Viewer, memory_about
@@ -264,8 +261,7 @@ def rank_messages(
 
     now: in the time zone whose days the question names.
     """
-    together, sampled = ranking.joined([candidates])
-    seeds = _seeds(together, ranking.rank(question, together, sampled))
+    seeds = _seeds(*ranking.rank_sets(question, [candidates]))
     forms = [ASKING, *(form for term in question.terms for form in term.forms)]
     lines = lines_around(texts, seeds, forms, question.vectors, model=question.model)
     best = np.zeros(len(lines))
@@ -369,7 +365,7 @@ def read_memories(
             continue
         content, created_at, kind, whose, chat, source, *times, newer, promise = found[key]
         client, _, address = whose.rpartition("\n")
-        if not client or names[client] > 1:
+        if whose and (not client or names[client] > 1):
             # Two people of one name are told apart by their numbers.
             client = f"{client} {number_shown(address)}".strip()
         about = memory_about(
@@ -384,66 +380,6 @@ def read_memories(
         cosine = near.get(key)
         known = None if cosine is None or cosine != cosine else float(cosine)
         yield Hit("memory", key, then.get(key, content), score, known, created_at, about)
-
-
-# The people whom the owner, or staff, ask about by name: "I" in what they said is they.
-
-MAX_NAMED = 5
-_WORD = re.compile(r"\w{2,}")
-# Of a long question the first words.
-MAX_WORDS = 64
-_TELLING = (Kind.NAME, Kind.PLAIN)
-# Of the names that hold a part of a word of the question, so many are compared with it.
-MAX_NAMES = 1_000
-_NAMES = "client_name || chr(10) || staff_name"
-# As the index of parts of names has it: see the first migration.
-_PARTS = (
-    f"sessions_app_parts({_NAMES} || chr(10) || whatsapp_chat || chr(10) || client_phone, 1, 3)"
-)
-_HOLDS_PART = f"({_PARTS} && %s AND upper({_NAMES}) LIKE ANY(%s))"
-
-
-def people_named(
-    text: str, terms: Sequence[query.QueryTerm], viewer: Viewer
-) -> dict[UUID, frozenset[str]]:
-    """Return the chats of the people that a question names, with the words that name each.
-
-    Only for viewers who see the memories of all.
-
-    Two words of a name that stand together count, or one that is written as a name. Of two people
-    with a word in common only who is named with more words is meant.
-    """
-    telling = {place: term for place, term in enumerate(terms) if term.kind in _TELLING}
-    sees_all = visibility.EVERY_SCOPE in visibility.scopes_visible(**viewer.rights())
-    kinds = [term.kind for term in telling.values()]
-    if not sees_all or len(kinds) < 2 and Kind.NAME not in kinds:
-        return {}
-    words = {form.strip("~") for term in telling.values() for form in term.forms if form[0] != "@"}
-    # The last letter may be another one: endings, accents, and final letters in Hebrew.
-    sought = {
-        word.upper()[: max(len(word) - 1, 2)] for word in {*words, *_WORD.findall(text)[:MAX_WORDS]}
-    }
-    given = [[part[:3] for part in sought], [f"%{part.replace('_', '')}%" for part in sought]]
-    holds = RawSQL(_HOLDS_PART, given, BooleanField())  # noqa: S611 constants only
-    chats = Chat.objects.filter(holds, is_group=False).exclude(pk=viewer.chat_id)
-    rows = chats.values_list("pk", "client_name", "staff_name")[:MAX_NAMES]
-    found = {key: max((_named(telling, name) for name in names), key=len) for key, *names in rows}
-    meant = {
-        key: words
-        for key, words in found.items()
-        if words and not any(words < others for others in found.values())
-    }
-    return dict(islice(meant.items(), MAX_NAMED))
-
-
-def _named(terms: Mapping[int, query.QueryTerm], name: str) -> frozenset[str]:
-    """Return the words of a question that name this person, none where they are too few."""
-    found = set[int]()
-    for word in query.query_terms(name):
-        forms = {form for form in word.forms if form[0] != "@" and word.kind in _TELLING}
-        found |= {place for place, term in terms.items() if not forms.isdisjoint(term.forms)}
-    is_named = any(place + 1 in found or terms[place].kind is Kind.NAME for place in found)
-    return frozenset(terms[place].word for place in found if is_named)
 
 
 def _client(viewer: Viewer) -> Combinable:

@@ -6,14 +6,13 @@ Visibility is decided in two querysets, from which everything is read.
 import logging
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property, partial
 from itertools import islice
 from typing import TypeVar
 from uuid import UUID
 
-import numpy as np
 from django.db import DatabaseError, connection, transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
@@ -26,23 +25,17 @@ from memories_app.ranking import (
     Texts,
     candidates_read,
     distinct_terms,
-    joined,
     prepare_question,
-    rank,
+    rank_sets,
     samples_read,
 )
 from memories_app.visibility import EVERY_SCOPE, memories_visible, scopes_visible
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.retrieval.message_features import DistinctTexts
-from memoryproject.foundation.retrieval.subqueries import (
-    knows_nothing,
-    only_asks,
-    query_parts,
-    unquoted,
-)
+from memoryproject.foundation.retrieval.subqueries import knows_nothing, query_parts, unquoted
 from memoryproject.foundation.text.characters import cut_at_word
 from sessions_app.models.chats import GODFATHER
-from sessions_app.models.messages import ASKING, Role
+from sessions_app.models.messages import ASKING
 from sessions_app.recall.hits import (
     MAX_NEIGHBOUR_LENGTH,
     MEMORIES,
@@ -53,6 +46,7 @@ from sessions_app.recall.hits import (
     RecallResult,
     Viewer,
     as_nearest,
+    behind,
     current_first,
     newest_first,
     place_of,
@@ -62,11 +56,11 @@ from sessions_app.recall.message_ranking import (
     adjacent,
     business_now,
     messages_searched,
-    people_named,
     rank_messages,
     read_memories,
     topics_of,
 )
+from sessions_app.recall.message_search import Named, people_named, rank_named
 
 logger = logging.getLogger(__name__)
 
@@ -76,8 +70,6 @@ Found = TypeVar("Found")
 DEEP = 50
 # So many more are read at once if those are copies of each other.
 COPIES = 100
-# What others said is put so far behind what the people said who are asked about.
-BEHIND = 1e-4
 
 
 @dataclass(frozen=True)
@@ -101,13 +93,14 @@ class Search:
     @property
     def least(self) -> float:
         """The score that a text has at least to be looked at."""
-        least = self.min_similarity
-        return min(NEAREST_SIMILARITY, least) if self.nearest else least
+        return min(NEAREST_SIMILARITY if self.nearest else 1.0, self.min_similarity)
 
     def run(self) -> RecallResult:
         parts = query_parts(self.query)
         terms = distinct_terms(parts)
-        named = _try_twice(lambda: people_named(self.query, terms, self.viewer)) or {}
+        sees_all = EVERY_SCOPE in scopes_visible(**self.viewer.rights()) and not self.repeats
+        find = partial(people_named, self.query, terms, but=self.viewer.chat_id)
+        named = (_try_twice(find) if sees_all else None) or {}
         memories, messages = self._memory_texts(named), self._message_texts()
         known = _try_twice(lambda: samples_read(memories, terms))
         own = _try_twice(lambda: samples_read(messages, terms, [ASKING])) if messages else []
@@ -116,15 +109,14 @@ class Search:
         if not any(sample.ids for sample in [*samples, *line_samples]):
             return RecallResult([], degraded=failed)
         topics = topics_of(parts, next(iter(line_samples), None))
-        names = frozenset[str]().union(*named.values())
-        nameless = [part.without(names) for part in parts if named]
+        nameless = [part.without(frozenset().union(*named.values())) for part in parts if named]
         given = [*topics, *(part.text for part in nameless)]
         both, embedded = prepare_question([*parts, *nameless], given, self.embedder)
         question = both.of_parts(slice(len(parts)))
         found: _Beside | None = None
         if samples:
-            for_facts = both.for_facts()
-            found = _try_twice(lambda: self._memories(for_facts, memories, samples, named))
+            for_facts, sets = both.for_facts(), list(zip(memories, samples, strict=True))
+            found = _try_twice(lambda: self._memories(for_facts, sets, named))
             failed |= found is None
         beside = found or _Beside([], DistinctTexts())
         lines: _Lines | None = None
@@ -132,8 +124,9 @@ class Search:
             if sample.ids:
                 lines = _try_twice(partial(_Lines, self, question, texts, sample))
                 failed |= lines is None
-        said = lines.hits(beside) if lines else []
-        hits = [*beside.memories, *self._behind(beside.memories, said, is_named=bool(named))]
+        hits = [*beside.memories, *(lines.hits(beside) if lines else [])]
+        if not self.repeats:
+            hits = behind(hits, self.min_similarity, is_named=bool(named))
         ranked = sorted(hits, key=place_of)[: self.top_k]
         best = [hit for hit in ranked if hit.score >= self.min_similarity]
         near = [hit for hit in ranked if hit.score < self.min_similarity]
@@ -142,19 +135,6 @@ class Search:
         return RecallResult(
             lines.with_neighbours(best) if lines else best, degraded=failed or not embedded
         )
-
-    def _behind(
-        self, memories: Sequence[Hit], said: Sequence[Hit], *, is_named: bool
-    ) -> Iterator[Hit]:
-        """Yield the messages, those that only ask behind the memories that answer.
-
-        Where somebody is asked about by name, so is what was answered before.
-        """
-        least = min((hit.score for hit in memories if hit.score >= self.min_similarity), default=1)
-        for hit in said:
-            is_answer = is_named and hit.metadata["role"] == Role.ASSISTANT
-            tells_less = not self.repeats and (is_answer or only_asks(hit.content))
-            yield replace(hit, score=min(hit.score, least - BEHIND)) if tells_less else hit
 
     def _memories_visible(self) -> QuerySet[Memory]:
         visible = memories_visible(**self.viewer.rights(), as_of=self.as_of)
@@ -188,43 +168,23 @@ class Search:
         return [messages_searched(chat_id, where=self.messages_where, left_out=self.left_out)]
 
     def _memories(
-        self,
-        asked: Question,
-        texts: Sequence[Texts],
-        samples: Sequence[Sample],
-        named: Mapping[UUID, frozenset[str]],
+        self, question: Question, sets: Sequence[tuple[Texts, Sample]], named: Named
     ) -> "_Beside":
-        """Return the memories that answer. ``asked``: the question; then, where people are named,
-        the same without their names, as they would ask it."""
-        size = len(asked.parts) // (2 if named else 1)
+        """Return the memories that answer; ``question``: see ``rank_named``, where it names."""
         found = [
-            candidates_read(part, sample, asked.terms, asked.vectors, model=asked.model)
-            for part, sample in zip(texts, samples, strict=True)
+            candidates_read(part, sample, question.terms, question.vectors, model=question.model)
+            for part, sample in sets
         ]
-        names = [asked.forms_of(words) for words in named.values()]
-        for place, name in enumerate(names, start=len(texts) - len(named)):
-            found[place] = found[place].about(name)
-        candidates, sampled = joined(found)
-        scores = rank(asked.of_parts(slice(size)), candidates, sampled)
-        if named:
-            theirs, sampled = joined(found[-len(named) :])
-            theirs = replace(theirs, cosines=theirs.cosines[:, size:])
-            others = len(scores) - len(theirs.ids)
-            as_they = rank(asked.of_parts(slice(size, None)), theirs, sampled)
-            scores[others:] = np.maximum(scores[others:], as_they)
-            best = scores[others:].max(initial=0.0)
-            for row in range(others if best >= self.min_similarity else 0):
-                # What doesn't have the whole name comes after what they said.
-                if not any(candidates.holds_all(row, name) for name in names):
-                    scores[row] = min(scores[row], best - BEHIND)
+        least = self.min_similarity
+        ranked = rank_named(question, found, named, least) if named else rank_sets(question, found)
+        candidates, scores = ranked
         rows = [row for row, score in enumerate(scores) if score >= self.least]
         rows.sort(key=lambda row: (-scores[row], candidates.ids[row]))
         scored = [(candidates.ids[row], float(scores[row])) for row in rows]
         near = {candidates.ids[row]: candidates.cosines[row, 0] for row in rows}
         hits = self._memory_hits(scored, near)
         if not self.with_ended:
-            at = self.as_of or timezone.now()
-            hits = current_first(hits, at, sure=self.min_similarity)
+            hits = current_first(hits, self.as_of or timezone.now(), sure=least)
         beside = _Beside.of(hits, most=max(self.top_k, DEEP), repeats=self.repeats)
         ordered = newest_first(
             beside.memories, lambda keys: self._read(dict.fromkeys(keys, 0.0), near)
@@ -247,8 +207,7 @@ class Search:
 
     def _read(self, scores: Mapping[UUID, float], near: Mapping[UUID, float]) -> Iterator[Hit]:
         rows = self._memories_visible().filter(pk__in=list(scores))
-        viewer = self.viewer
-        return read_memories(rows, scores, near, viewer=viewer, as_of=self.as_of)
+        return read_memories(rows, scores, near, viewer=self.viewer, as_of=self.as_of)
 
 
 @dataclass(frozen=True)
@@ -303,16 +262,13 @@ class _Lines:
             content = self._contents.get(line.id)
             if content is None:
                 continue
-            speaker = line.sender
             if not search.repeats and (
-                beside.texts.holds(content) or not self._distinct.is_new(content, speaker=speaker)
+                beside.texts.holds(content)
+                or not self._distinct.is_new(content, speaker=line.sender)
             ):
                 continue
-            where = {
-                "role": line.role,
-                "session_id": str(line.session),
-                "order_num": line.order_num,
-            }
+            place = {"session_id": str(line.session), "order_num": line.order_num}
+            where = {"role": line.role, **place}
             near = line.cosines[0]
             found.append(Hit("message", line.id, content, score, near, line.said_at, where))
             if len(found) == search.top_k:

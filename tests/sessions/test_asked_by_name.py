@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 
 from sessions_app.models import Turn
 from sessions_app.recall.facade import CLIENT_NAME, Hit, Viewer, recall
-from sessions_app.recall.message_ranking import MAX_NAMED
+from sessions_app.recall.message_search import MAX_NAMED
 from tests.world import CLIENT, GODFATHER, World, remember, write_as
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("default_embedder")]
