@@ -9,9 +9,9 @@ never cost results.
 
 import logging
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from itertools import combinations
+from itertools import chain, combinations
 from typing import Any, TypeAlias
 from uuid import UUID
 
@@ -100,6 +100,19 @@ class Candidates:
     cosines: Floats
     contents: Sequence[str]
     sampled: int
+
+    def about(self, name: Sequence[Sequence[str]]) -> "Candidates":
+        """Return the candidates as texts about somebody, whose name is not in them.
+
+        ``name``: the forms of each word of it. They are no copies of what others said.
+        """
+        terms = [{*held, *chain(*name)} for held in self.terms]
+        contents = [f"{name} {content}" for content in self.contents]
+        return replace(self, terms=terms, contents=contents, sampled=0)
+
+    def holds_all(self, row: int, words: Sequence[Sequence[str]]) -> bool:
+        """Return whether a text holds each of the words, given by their forms."""
+        return all(not set(forms).isdisjoint(self.terms[row]) for forms in words)
 
 
 def joined(parts: Sequence[Candidates]) -> tuple[Candidates, NDArray[np.bool_]]:
@@ -320,16 +333,23 @@ logger = logging.getLogger(__name__)
 class Question:
     """A message as it is searched for: its parts, each with its vector, or None.
 
-    ``topics``: the text of each part that was embedded. ``usual``: how near each part is to the
-    facts of any business; empty where that isn't known.
+    ``usual``: how near each part is to the facts of any business; empty where that isn't known.
     """
 
     parts: Sequence[QueryPart]
-    topics: Sequence[str]
     vectors: Sequence[Vector | None]
     model: str
     calibration: Calibration
     usual: Sequence[float] = ()
+
+    def of_parts(self, which: slice) -> "Question":
+        """Return the question of some of the parts."""
+        parts, vectors, usual = self.parts[which], self.vectors[which], self.usual[which]
+        return replace(self, parts=parts, vectors=vectors, usual=usual)
+
+    def forms_of(self, words: Collection[str]) -> list[tuple[str, ...]]:
+        """Return the index terms of each of these words of the question."""
+        return [term.forms for term in self.terms if term.word in words]
 
     @property
     def terms(self) -> list[QueryTerm]:
@@ -364,7 +384,13 @@ def prepare_question(
     vectors = [made.get(topic) for topic in topics]
     calibration = (for_facts or embedder).calibration
     usual = [for_facts.usual(vector) if vector else 0.0 for vector in vectors] if for_facts else []
-    return Question(parts, topics, vectors, embedder.model_id, calibration, usual), worked
+    return Question(parts, vectors, embedder.model_id, calibration, usual), worked
+
+
+def rank_sets(question: Question, found: Sequence[Candidates]) -> tuple[Candidates, Floats]:
+    """Return the candidates of several sets as one, with the relevance of each."""
+    candidates, sampled = joined(found)
+    return candidates, rank(question, candidates, sampled)
 
 
 def rank(question: Question, candidates: Candidates, sampled: NDArray[np.bool_]) -> Floats:

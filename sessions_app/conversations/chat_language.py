@@ -67,8 +67,10 @@ def language_learn(*, chat: Chat, text: str, spoken: str = "") -> None:
     if chat.fixed_language:
         return
     expected = set() if chat.language else _expected(chat)
-    # Words that languages share decide nothing: what follows them does.
-    if not any(_known_words().get(word.text) == {spoken} for word in phrases.words_of(text)):
+    # Words that languages share decide nothing: what follows them does, if anything.
+    if text.strip() and not any(
+        _known_words().get(word.text) == {spoken} for word in phrases.words_of(text)
+    ):
         before = chat.language
         found = language_of(text, before, lambda: _text_before(chat, text), expected=expected)
         spoken = found or spoken

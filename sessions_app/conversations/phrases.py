@@ -17,6 +17,8 @@ from memoryproject.foundation.text.characters import fold
 
 FOLDER = Path(__file__).parent / "languages"
 MAX_LENGTH = 1_000
+MAX_OPENERS = 4
+MAX_WORD = 32
 # What is to be forgotten must be the speaker's own. With the second it may be asked for. The third
 # are of other verbs ("can you remove my wisdom tooth?"): it must be a detail. So must it before the
 # verb of the fourth.
@@ -24,13 +26,16 @@ FORGET_OWN = ("forget_mine", "forget_asked", "forget_detail", "forget_last")
 _OTHERS = ("remember", "remember_fact", "remember_colon", "memories", "forget", "forget_number")
 COMMANDS = (*_OTHERS, *FORGET_OWN)
 _OWN_WORDS = ("mine", "details", "forget_last_words", "negations", "not_after", "not_wishers")
+# "Somebody, who repairs fences": such words, and what follows them, or stands before them.
+_SERVICES = ("anyone", "relatives")
 # Between the two ends of a range; what a question about the hours must hold; before a date's day.
 _HOURS_WORDS = ("until_words", "hours_needs", "date_words")
 # Who says "don't forget" of a booking asks people for it.
 _OTHERS_WORDS = ("attached_not", "anybody", "thanks_not", "booked_not", "reminders", "bookings")
 # What is stopped where nothing else is: offers, not the assistant.
 _MARKETING = "marketing"
-WORD_LISTS = ("fact_words", "not_memories", *_OTHERS_WORDS, *_OWN_WORDS, *_HOURS_WORDS, _MARKETING)
+_LISTS = (*_OTHERS_WORDS, *_OWN_WORDS, *_HOURS_WORDS, *_SERVICES, _MARKETING)
+WORD_LISTS = ("fact_words", "not_memories", *_LISTS)
 OPENERS = ("openers", "asking_openers", "polite")
 SMALL_TALK = ("help", "thanks", "greeting", "acks")
 # The wish for a person is "person" anywhere, or is made of the others: "I want", "to talk to",
@@ -317,6 +322,28 @@ def size_at(message: Utterance, place: int, kinds: Collection[str]) -> int:
     """Return the size of the longest phrase at the place; 0: none."""
     found = phrases_in(message, place, kinds) if place < message.end else []
     return found[0].size if found else 0
+
+
+def beginning(message: Utterance, kinds: Collection[str]) -> list[Phrase]:
+    """Return the phrases with which the message begins behind its openers, with their ends."""
+    place = 0
+    for _ in range(MAX_OPENERS + 1):
+        if found := phrases_in(message, place, kinds=kinds):
+            return [each._replace(size=place + each.size) for each in found]
+        if not (size := size_at(message, place, OPENERS)):
+            break
+        place += size
+    return []
+
+
+def is_for_service(clause: Utterance, begin: int, lists: Mapping[str, frozenset[str]]) -> bool:
+    """Return whether anybody is meant who does something: "somebody, who repairs fences"."""
+    last = clause.words[-1]
+    after = clause.text[last.end :].lstrip()[:MAX_WORD]
+    beside = [word.text for word in words_of(after)[:1] if after.startswith(",")]
+    is_said = last.text in lists["anyone"] and not lists["relatives"].isdisjoint(beside)
+    before = [word.text for word in clause.words[max(begin - 2, 0) : begin]]
+    return is_said or not lists["relatives"].isdisjoint(before)
 
 
 def asked_of_people(message: Utterance, language: str, words: Sequence[str]) -> bool:

@@ -15,6 +15,7 @@ from sessions_app.conversations.phrases import (
     EVERYONE,
     FORGET_OWN,
     MAX_LENGTH,
+    MAX_OPENERS,
     OPENERS,
     PERSON_END,
     SMALL_TALK,
@@ -23,7 +24,9 @@ from sessions_app.conversations.phrases import (
     Utterance,
     after_thanks,
     asked_of_people,
+    beginning,
     command_starts,
+    is_for_service,
     languages,
     phrases_at,
     phrases_in,
@@ -108,7 +111,6 @@ def without_mention(text: str) -> str:
 
 # Plain words.
 
-MAX_OPENERS = 4
 MAX_FORGET_WORDS = 8
 MIN_FACT_WORDS = 2
 MIN_STEM = 4
@@ -130,7 +132,6 @@ THAT = re.compile(
 BETWEEN = " \t\n,:;.–—'’ʼ\u200e\u200f"
 # A Hebrew prefix may have a hyphen after it, and the dot of its letter.
 AFTER_PREFIX = BETWEEN + "-־\u05c1\u05c2"
-GREETING_SIGNS = "👋"
 # Skin tones, joiners and marks that change no sign's meaning.
 IGNORED_SIGNS = "\ufe0f\u200d🏻🏼🏽🏾🏿!."
 ACK_SIGNS = "👍🙏👌❤💪👏✅😊🙂🎉😀😃😄🤝💯"
@@ -243,17 +244,19 @@ def small_talk(text: str, *, name: str = "", language: str = "") -> tuple[str, s
 def asks_in_words(text: str) -> bool:
     """Return whether the message asks something: by its mark, or by its first words."""
     message = utterance_of(text[:MAX_LENGTH])
-    if message is None or message.holds_question() or "¿" in text:
-        return message is not None
-    place = 0
-    for _ in range(MAX_OPENERS + 1):
-        if phrases_in(message, place, kinds=("asking",)):
-            return True
-        opener = next(iter(phrases_in(message, place, kinds=OPENERS)), None)
-        if opener is None:
-            return False
-        place += opener.size
-    return False
+    return message is not None and (
+        message.holds_question() or "¿" in text or bool(beginning(message, ("asking",)))
+    )
+
+
+def asks_to_forget(text: str) -> bool:
+    """Return whether something is to be forgotten, perhaps of others: "forget about the dog"."""
+    message = utterance_of(text[:MAX_LENGTH])
+    found = beginning(message, FORGET_OWN[:1]) if message else []
+    if message is None or not found or message.holds_question():
+        return False
+    rest = [word.text for word in message.words[found[0].size : message.end]]
+    return bool(rest) and _is_memory(rest, frozenset(), found)
 
 
 def wants_person(text: str) -> bool:
@@ -331,7 +334,8 @@ def _is_wish(clause: Utterance, begin: int, language: str, is_start: bool, is_al
         return True
     # "Anyone?" alone asks whether somebody is there.
     is_all = is_all and not {word.text for word in clause.words} <= languages()[language]["anybody"]
-    return place == clause.end and ("wish" in kinds or is_all)
+    is_wish = place == clause.end and ("wish" in kinds or is_all)
+    return is_wish and not is_for_service(clause, begin, words)
 
 
 def _denies(clause: Utterance, starts: Collection[int], is_all: bool) -> bool:
@@ -421,6 +425,6 @@ def _of_signs(text: str, language: str) -> tuple[str, str] | None:
     signs = [sign for sign in text if not sign.isspace() and sign not in IGNORED_SIGNS]
     if not signs or len(signs) > MIN_STEM:
         return None
-    if all(sign in GREETING_SIGNS for sign in signs):
+    if all(sign == "👋" for sign in signs):
         return "greeting", language or "en"
     return ("acks", language or "en") if all(sign in ACK_SIGNS for sign in signs) else None

@@ -10,9 +10,10 @@ from uuid import UUID
 from django.db.models import QuerySet
 
 from memories_app.facts.validation import OPEN, PROMISE
-from memoryproject.foundation.retrieval.subqueries import asks_for_all
+from memoryproject.foundation.retrieval.subqueries import asks_for_all, only_asks
 from memoryproject.foundation.text import characters, phone_numbers
 from sessions_app.models.chats import GODFATHER
+from sessions_app.models.messages import Role
 
 MAX_NEIGHBOUR_LENGTH = 200
 
@@ -113,6 +114,8 @@ SAID_AT, VALID_FROM, VALID_UNTIL, SAID_BY = "said_at", "valid_from", "valid_unti
 NEWER = "newer"
 # In the metadata of a text below the threshold that is only the nearest to the question.
 NEAREST = "nearest"
+# What tells less is put so far behind what answers.
+BEHIND = 1e-4
 # Below it a text has nothing to do with the question.
 NEAREST_SIMILARITY = 0.05
 # A question for all of something ("which cities has Dana been to?") gets so many times as many.
@@ -195,6 +198,24 @@ def as_nearest(hit: Hit) -> Hit:
 def is_sure(hit: Hit) -> bool:
     """Return whether the hit is above the threshold of its recall."""
     return NEAREST not in hit.metadata
+
+
+def behind(hits: Sequence[Hit], least: float, *, is_named: bool) -> list[Hit]:
+    """Return the hits, messages that only ask behind the memories with at least this score.
+
+    Where somebody is asked about by name, so is what was answered before.
+    """
+    sure = [hit.score for hit in hits if hit.source == "memory" and hit.score >= least]
+    last = min(sure, default=1.0 + BEHIND) - BEHIND
+
+    def tells_less(hit: Hit) -> bool:
+        is_answer = is_named and hit.metadata["role"] == Role.ASSISTANT
+        return hit.score > last and (is_answer or only_asks(hit.content))
+
+    return [
+        replace(hit, score=last) if hit.source == "message" and tells_less(hit) else hit
+        for hit in hits
+    ]
 
 
 def place_of(hit: Hit) -> tuple[float, bool, datetime]:

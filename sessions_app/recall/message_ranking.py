@@ -4,6 +4,7 @@ They are lines of a conversation in their order. An answer stands with its quest
 said in between: it has the question's place.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -17,12 +18,13 @@ from django.core.exceptions import EmptyResultSet
 from django.db.models import OuterRef, Q, QuerySet, Subquery, TextField, Value
 from django.db.models.expressions import Combinable
 from django.db.models.fields.json import KT
-from django.db.models.functions import Coalesce, NullIf
+from django.db.models.functions import Coalesce, Concat, NullIf
 
 from memories_app import ranking, visibility
 from memories_app.models import Memory, ProposalKind, ProposalMemory, ProposalState
 from memoryproject.foundation.retrieval import message_features, query, relevance
 from memoryproject.foundation.retrieval.subqueries import QueryPart, best_fit, periods_asked
+from memoryproject.foundation.text.phone_numbers import number_shown
 from sessions_app.models import GODFATHER, Chat, Message, MessageEmbedding, Role
 from sessions_app.models.messages import ASKING, SURVEY
 from sessions_app.recall.hits import FactTimes, Hit, LeftOut, Viewer, memory_about
@@ -259,8 +261,7 @@ def rank_messages(
 
     now: in the time zone whose days the question names.
     """
-    together, sampled = ranking.joined([candidates])
-    seeds = _seeds(together, ranking.rank(question, together, sampled))
+    seeds = _seeds(*ranking.rank_sets(question, [candidates]))
     forms = [ASKING, *(form for term in question.terms for form in term.forms)]
     lines = lines_around(texts, seeds, forms, question.vectors, model=question.model)
     best = np.zeros(len(lines))
@@ -357,11 +358,16 @@ def read_memories(
         "metadata__promise",
     )
     found = {key: rest for key, *rest in rows}
+    names = Counter(whose.rpartition("\n")[0] for whose in {rest[3] for rest in found.values()})
     then = {} if as_of is None else visibility.contents_then(list(found), as_of)
     for key, score in scores.items():
         if key not in found:
             continue
-        content, created_at, kind, client, chat, source, *times, newer, promise = found[key]
+        content, created_at, kind, whose, chat, source, *times, newer, promise = found[key]
+        client, _, address = whose.rpartition("\n")
+        if whose and (not client or names[client] > 1):
+            # Two people of one name are told apart by their numbers.
+            client = f"{client} {number_shown(address)}".strip()
         about = memory_about(
             kind,
             client=client,
@@ -377,14 +383,13 @@ def read_memories(
 
 
 def _client(viewer: Viewer) -> Combinable:
-    """Return the name of a memory's chat for the owner, "" for others and for the own chat.
+    """Return the name and the address of a memory's chat for the owner, a line each.
 
-    It is the name that staff gave, else WhatsApp's, or the chat's id.
+    It is the name that staff gave, else WhatsApp's. For others, and the own chat, it is "".
     """
     if viewer.user_role != GODFATHER:
         return Value("")
-    chats = Chat.objects.filter(pk=OuterRef("chat_id"))
-    if viewer.chat_id is not None:
-        chats = chats.exclude(pk=viewer.chat_id)
-    named = [NullIf(name, Value("")) for name in ("staff_name", "client_name")]
-    return Coalesce(Subquery(chats.values_list(Coalesce(*named, "whatsapp_chat"))), Value(""))
+    chats = Chat.objects.filter(pk=OuterRef("chat_id")).exclude(pk=viewer.chat_id)
+    name = Coalesce(NullIf("staff_name", Value("")), "client_name")
+    shown = Concat(name, Value("\n"), "whatsapp_chat")
+    return Coalesce(Subquery(chats.values_list(shown)), Value(""))

@@ -25,9 +25,8 @@ from memories_app.ranking import (
     Texts,
     candidates_read,
     distinct_terms,
-    joined,
     prepare_question,
-    rank,
+    rank_sets,
     samples_read,
 )
 from memories_app.visibility import EVERY_SCOPE, memories_visible, scopes_visible
@@ -47,6 +46,7 @@ from sessions_app.recall.hits import (
     RecallResult,
     Viewer,
     as_nearest,
+    behind,
     current_first,
     newest_first,
     place_of,
@@ -60,6 +60,7 @@ from sessions_app.recall.message_ranking import (
     read_memories,
     topics_of,
 )
+from sessions_app.recall.message_search import Named, people_named, rank_named
 
 logger = logging.getLogger(__name__)
 
@@ -92,13 +93,15 @@ class Search:
     @property
     def least(self) -> float:
         """The score that a text has at least to be looked at."""
-        least = self.min_similarity
-        return min(NEAREST_SIMILARITY, least) if self.nearest else least
+        return min(NEAREST_SIMILARITY if self.nearest else 1.0, self.min_similarity)
 
     def run(self) -> RecallResult:
         parts = query_parts(self.query)
         terms = distinct_terms(parts)
-        memories, messages = self._memory_texts(), self._message_texts()
+        sees_all = EVERY_SCOPE in scopes_visible(**self.viewer.rights()) and not self.repeats
+        find = partial(people_named, self.query, terms, but=self.viewer.chat_id)
+        named = (_try_twice(find) if sees_all else None) or {}
+        memories, messages = self._memory_texts(named), self._message_texts()
         known = _try_twice(lambda: samples_read(memories, terms))
         own = _try_twice(lambda: samples_read(messages, terms, [ASKING])) if messages else []
         failed = known is None or own is None
@@ -106,21 +109,33 @@ class Search:
         if not any(sample.ids for sample in [*samples, *line_samples]):
             return RecallResult([], degraded=failed)
         topics = topics_of(parts, next(iter(line_samples), None))
+        nameless = [part.without(frozenset().union(*named.values())) for part in parts if named]
         # Most embedders ask for facts as for messages: those embed a question once.
-        prepare = cache(partial(prepare_question, parts, topics, self.embedder))
+        prepare = cache(
+            partial(
+                prepare_question,
+                [*parts, *nameless],
+                [*topics, *(part.text for part in nameless)],
+                self.embedder,
+            )
+        )
         found: _Beside | None = None
         if any(sample.ids for sample in samples):
             for_facts, embedded = prepare(fact_queries(self.embedder))
-            found = _try_twice(partial(self._memories, for_facts, memories, samples))
+            sets = list(zip(memories, samples, strict=True))
+            found = _try_twice(partial(self._memories, for_facts, sets, named))
             failed |= found is None or not embedded
         beside = found or _Beside([], DistinctTexts())
         lines: _Lines | None = None
         for texts, sample in zip(messages, line_samples, strict=False):
             if sample.ids:
-                question, embedded = prepare(None)
+                both, embedded = prepare(None)
+                question = both.of_parts(slice(len(parts)))
                 lines = _try_twice(partial(_Lines, self, question, texts, sample))
                 failed |= lines is None or not embedded
         hits = [*beside.memories, *(lines.hits(beside) if lines else [])]
+        if not self.repeats:
+            hits = behind(hits, self.min_similarity, is_named=bool(named))
         ranked = sorted(hits, key=place_of)[: self.top_k]
         best = [hit for hit in ranked if hit.score >= self.min_similarity]
         near = [hit for hit in ranked if hit.score < self.min_similarity]
@@ -134,22 +149,23 @@ class Search:
             visible = visible.exclude(type=PROMISE, metadata__contains=ONLY_ASKS)
         return visible.filter(self.memories_where) if self.memories_where else visible
 
-    def _memory_texts(self) -> list[Texts]:
-        """Return the sets of memories that are searched: each is one that an index reads."""
+    def _memory_texts(self, named: Collection[UUID]) -> list[Texts]:
+        """Return the sets of memories that are searched: each is one that an index reads.
+
+        The last ones are those of the people that the question names.
+        """
         if MEMORIES not in self.sources:
             return []
-        visible = self._memories_visible()
-        return [
-            Texts(
-                visible.exclude(content="")
-                if scope == EVERY_SCOPE
-                else visible.filter(scope=scope, content_hash__gt="").exclude(content=""),
-                ("-created_at", "memory_id"),
-                MemoryEmbedding,
-                "memory",
-            )
+        visible = self._memories_visible().exclude(content="")
+        rows = [
+            visible.exclude(chat_id__in=named)
+            if scope == EVERY_SCOPE
+            else visible.filter(scope=scope, content_hash__gt="")
             for scope in scopes_visible(**self.viewer.rights())
         ]
+        rows += [visible.filter(chat_id=chat) for chat in named]
+        newest = ("-created_at", "memory_id")
+        return [Texts(each, newest, MemoryEmbedding, "memory") for each in rows]
 
     def _message_texts(self) -> list[Texts]:
         """Return the messages that are searched, as one set, or none."""
@@ -159,31 +175,29 @@ class Search:
         return [messages_searched(chat_id, where=self.messages_where, left_out=self.left_out)]
 
     def _memories(
-        self, question: Question, texts: Sequence[Texts], samples: Sequence[Sample]
+        self, question: Question, sets: Sequence[tuple[Texts, Sample]], named: Named
     ) -> "_Beside":
-        candidates, sampled = joined(
-            [
-                candidates_read(
-                    part, sample, question.terms, question.vectors, model=question.model
-                )
-                for part, sample in zip(texts, samples, strict=True)
-            ]
-        )
-        scores = rank(question, candidates, sampled)
+        """Return the memories that answer; ``question``: see ``rank_named``, where it names."""
+        found = [
+            candidates_read(part, sample, question.terms, question.vectors, model=question.model)
+            for part, sample in sets
+        ]
+        least = self.min_similarity
+        ranked = rank_named(question, found, named, least) if named else rank_sets(question, found)
+        candidates, scores = ranked
         rows = [row for row, score in enumerate(scores) if score >= self.least]
         rows.sort(key=lambda row: (-scores[row], candidates.ids[row]))
         scored = [(candidates.ids[row], float(scores[row])) for row in rows]
         near = {candidates.ids[row]: candidates.cosines[row, 0] for row in rows}
         hits = self._memory_hits(scored, near)
         if not self.with_ended:
-            at = self.as_of or timezone.now()
-            hits = current_first(hits, at, sure=self.min_similarity)
-        found = _Beside.of(hits, most=max(self.top_k, DEEP), repeats=self.repeats)
+            hits = current_first(hits, self.as_of or timezone.now(), sure=least)
+        beside = _Beside.of(hits, most=max(self.top_k, DEEP), repeats=self.repeats)
         ordered = newest_first(
-            found.memories, lambda keys: self._read(dict.fromkeys(keys, 0.0), near)
+            beside.memories, lambda keys: self._read(dict.fromkeys(keys, 0.0), near)
         )
         # Of equal ones the same are chosen, however many are asked for.
-        return _Beside(sorted(ordered, key=place_of)[: self.top_k], found.texts)
+        return _Beside(sorted(ordered, key=place_of)[: self.top_k], beside.texts)
 
     def _memory_hits(
         self, ranked: Sequence[tuple[UUID, float]], near: Mapping[UUID, float]
@@ -200,8 +214,7 @@ class Search:
 
     def _read(self, scores: Mapping[UUID, float], near: Mapping[UUID, float]) -> Iterator[Hit]:
         rows = self._memories_visible().filter(pk__in=list(scores))
-        viewer = self.viewer
-        return read_memories(rows, scores, near, viewer=viewer, as_of=self.as_of)
+        return read_memories(rows, scores, near, viewer=self.viewer, as_of=self.as_of)
 
 
 @dataclass(frozen=True)
@@ -256,16 +269,13 @@ class _Lines:
             content = self._contents.get(line.id)
             if content is None:
                 continue
-            speaker = line.sender
             if not search.repeats and (
-                beside.texts.holds(content) or not self._distinct.is_new(content, speaker=speaker)
+                beside.texts.holds(content)
+                or not self._distinct.is_new(content, speaker=line.sender)
             ):
                 continue
-            where = {
-                "role": line.role,
-                "session_id": str(line.session),
-                "order_num": line.order_num,
-            }
+            place = {"session_id": str(line.session), "order_num": line.order_num}
+            where = {"role": line.role, **place}
             near = line.cosines[0]
             found.append(Hit("message", line.id, content, score, near, line.said_at, where))
             if len(found) == search.top_k:

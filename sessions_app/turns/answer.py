@@ -22,6 +22,7 @@ from sessions_app.conversations import epochs
 from sessions_app.conversations.buttons import addressed, command_of
 from sessions_app.conversations.chat_language import language_learn
 from sessions_app.conversations.phrases import received_text
+from sessions_app.conversations.plain_words import asks_to_forget
 from sessions_app.conversations.redact_derived import unstored_forget
 from sessions_app.limits import answer_limits, intake
 from sessions_app.models import GODFATHER, Message, Outcome, Provider, Turn, TurnState
@@ -315,6 +316,9 @@ def _reply(work: TurnWork, text: str) -> reply_store.Draft:
         talk = reply_store.small_talk_reply(turn, text, dependencies)
         if talk is not None:
             return talk
+        if asks_to_forget(text):
+            # What isn't surely their own is not forgotten at a word, and not told either.
+            return reply_store.say("forget_usage", turn)
         hours = {each: answer for each in texts if (answer := reply_store.hours_reply(turn, each))}
         text = "\n".join(each for each in texts if each not in hours)
         if not text:

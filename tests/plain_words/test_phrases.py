@@ -19,6 +19,7 @@ from sessions_app.conversations.phrases import TEXTS, languages
 from sessions_app.conversations.plain_words import (
     NAMES,
     asks_in_words,
+    asks_to_forget,
     denies,
     for_everyone,
     parse_command,
@@ -559,3 +560,81 @@ def test_a_short_first_message_is_rather_in_a_language_that_is_expected(
     text: str, expected: tuple[str, ...], language: str
 ) -> None:
     assert language_of(text, expected=expected) == language
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "forget about Maya's allergy",
+        "תשכחי מהכלב",
+        "שכח את קוד הכניסה",
+        "забудь про домофон",
+        "vergiss die Hausnummer",
+        "ya no recuerdes lo del marisco",
+        "oublie le code",
+        "dimentica il codice",
+    ],
+)
+def test_what_is_to_be_forgotten_of_others_is_told_from_a_question(text: str) -> None:
+    assert asks_to_forget(text)
+    assert plain_command(text) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "forget the invoice",
+        "don't forget the cake",
+        "forget it",
+        "did you forget about us?",
+        "vergiss die Bestellung nicht",
+        "תשכח מזה",
+        "I forgot about the cake",
+        "забудь",
+    ],
+)
+def test_not_all_forgetting_is_asked_for(text: str) -> None:
+    assert not asks_to_forget(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "what data do you hold on me?",
+        "which personal information do you keep about me?",
+        "was wisst ihr über mich?",
+        "was weisst du ueber mich",
+        "Welche Daten habt ihr über mich gespeichert?",
+        "ماذا تعرفون عني؟",
+        "מה רשום לך עליי",
+        "איזה מידע יש לכם עליי?",
+        "מה אתם יודעים עליי?",
+        "какие данные у вас есть обо мне?",
+        "что вы обо мне знаете?",
+        "¿qué saben de mí?",
+        "¿qué datos tienen sobre mí?",
+        "quelles données avez-vous sur moi ?",
+        "cosa sapete di me?",
+        "o que vocês sabem sobre mim?",
+        "які дані у вас є про мене?",
+    ],
+)
+def test_who_asks_what_is_known_gets_the_list(text: str) -> None:
+    found = plain_command(text)
+    assert found is not None
+    assert found.name == "memories"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "what do you know about the menu?",
+        "which data do you keep about my order?",
+        "was wisst ihr über Hunde?",
+        "какие данные у вас есть о доставке?",
+        "qué saben de mi pedido",
+        "מה אתם יודעים על הכלב שלי?",
+    ],
+)
+def test_what_is_known_of_other_things_is_a_question(text: str) -> None:
+    assert plain_command(text) is None

@@ -13,8 +13,8 @@ from django.test import Client
 from memories_app.models import Memory
 from memoryproject.foundation.integrations.llm.base import OfflineChatModel
 from sessions_app.conversations.phrases import text_for
-from sessions_app.models import AssistantProfile, ForgetReceipt, Message, Turn
-from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World
+from sessions_app.models import AssistantProfile, Chat, ForgetReceipt, Message, Turn
+from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, remember
 
 GROUP = "120363000000000001@g.us"
 # Language, what begins an order to remember, its fact, an order to forget it, and the question
@@ -434,3 +434,34 @@ def test_what_follows_a_word_of_several_languages_decides_and_is_kept_whole(
 def test_what_is_no_fact_in_one_of_the_languages_is_none(world: World, text: str) -> None:
     world.say(CLIENT, text)
     assert not Memory.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("language", "before", "text"),
+    [
+        ("he", "hello, where are you located please?", "מה אתם יודעים עליי?"),
+        ("he", "hello, where are you located please?", "מה אתה זוכר עליי?"),
+        ("es", "hello, where are you located please?", "¿qué sabes de mí?"),
+        ("ru", "hello, where are you located please?", "что вы обо мне знаете?"),
+        ("fr", "hello, where are you located please?", "que savez-vous de moi ?"),
+        ("en", "שלום, איפה אתם נמצאים בבקשה?", "what do you know about me?"),
+    ],
+)
+def test_the_list_is_in_the_language_in_which_it_is_asked_for(
+    world: World, language: str, before: str, text: str
+) -> None:
+    remember(world, "We have a ramp")
+    world.say(CLIENT, before)
+    heading = text_for("memories", language, count="1", lines="")
+    assert one(world, CLIENT, text).startswith(heading)
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [("forget about Maya's allergy", "en"), ("vergiss die Allergie von Maya", "de")],
+)
+def test_what_is_to_be_forgotten_is_not_told(offline: World, text: str, language: str) -> None:
+    offline.remember(CLIENT, "Maya has an allergy: Allergie, nuts")
+    Chat.objects.update(language=language)
+    assert one(offline, CLIENT, text) == text_for("forget_usage", language)
+    assert "nuts" in one(offline, CLIENT, "what allergy has Maya?")

@@ -123,6 +123,18 @@ def test_pages_hold_ten_and_lead_on(many: World) -> None:
     assert one(many, CLIENT, "/memories") == pages[0]
 
 
+def test_ones_own_facts_come_first(many: World) -> None:
+    for number in range(12):
+        remember(f"The dish with the number {number} is new", visibility="public")
+    assert "I remember 35" in one(many, CLIENT, "what do you know about me?")
+    pages = [one(many, CLIENT, f"/memories {page}") for page in (1, 2, 3, 4)]
+    numbers = [re.findall(r"^(\d+)\. ", page, re.M) for page in pages]
+    assert [each for page in numbers for each in page] == [str(n) for n in range(1, 36)]
+    assert [page.count("The dish") for page in pages] == [0, 0, 7, 5]
+    # What the business knows for everyone is still told to whoever has said nothing.
+    assert one(many, OTHER_CLIENT, "/memories").count("The dish") == 10
+
+
 @pytest.mark.parametrize("page", ["4", "0", "-1", "many", "9999999"])
 def test_a_page_that_is_not_there_is_told(many: World, page: str) -> None:
     assert "There are 3" in one(many, CLIENT, f"/memories {page}")

@@ -2,13 +2,18 @@
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import cache
 from pathlib import Path
 
-from memoryproject.foundation.retrieval.query import QueryTerm, is_informative, query_terms
+from memoryproject.foundation.retrieval.query import (
+    QueryTerm,
+    is_informative,
+    query_terms,
+    text_without,
+)
 from memoryproject.foundation.text.characters import fold
 from memoryproject.foundation.text.terms import word_forms
 from memoryproject.foundation.text.tokenizer import Kind, tokenize
@@ -312,6 +317,11 @@ class QueryPart:
 
     text: str
     terms: Sequence[QueryTerm]
+
+    def without(self, words: Collection[str]) -> "QueryPart":
+        """Return the part without these words of its terms."""
+        kept = [term for term in self.terms if term.word not in words]
+        return QueryPart(text_without(self.text, words), kept)
 
 
 def query_parts(message: str) -> list[QueryPart]:

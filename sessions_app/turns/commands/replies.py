@@ -293,10 +293,16 @@ def visible_to(turn: Turn) -> QuerySet[Memory]:
 
 
 def memories_reply(*, turn: Turn, page: str) -> Draft:
-    """Return a page of what is remembered; the first page where no number is given."""
+    """Return a page of what is remembered; the first page where no number is given.
+
+    What is remembered of this chat comes first: of everyone there may be much.
+    """
     language = turn.chat.language
-    memories = memories_in_order(visible_to(turn)).defer("terms")
-    count = memories.count()
+    visible, own = visible_to(turn).defer("terms"), _own(turn)
+    theirs = memories_in_order(visible.filter(own))
+    others = memories_in_order(visible.exclude(own))
+    first = theirs.count()
+    count = first + others.count()
     if not count:
         return say("memories_none", language)
     pages = -(-count // A_PAGE)
@@ -304,7 +310,9 @@ def memories_reply(*, turn: Turn, page: str) -> Draft:
     if not 1 <= wanted <= pages:
         return say("memories_no_page", language, pages=pages)
     start = (wanted - 1) * A_PAGE
-    listed = list(memories[start : start + A_PAGE])
+    rest = max(start - first, 0)
+    listed = list(theirs[start : start + A_PAGE])
+    listed += others[rest : max(start + A_PAGE - first, 0)]
     lines = lines_of(listed, turn, first=start + 1)
     text = text_for("memories", language, count=str(count), lines=lines)
     if pages > 1:

