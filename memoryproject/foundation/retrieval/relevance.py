@@ -168,14 +168,14 @@ class Weights:
 
 # Fitted by benchmarks/fit_relevance.py, rounded: with a vector, and by words alone.
 WITH_VECTORS = Weights(
-    offset=-2.52,
-    near=4.87,
-    lead=22.85,
-    behind=-6.24,
-    share=2.5,
-    unnamed=-1.2,
-    information=0.013,
-    usual=15.75,
+    offset=-1.7,
+    near=6.43,
+    lead=16.97,
+    behind=-10.1,
+    share=1.3,
+    unnamed=-1.9,
+    information=-0.002,
+    usual=12.23,
 )
 BY_WORDS = Weights(
     offset=-3.1, near=0.0, lead=0.0, behind=0.0, share=6.4, unnamed=-1.0, information=0.026

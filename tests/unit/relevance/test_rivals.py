@@ -68,7 +68,7 @@ FACTS = {
     "Das Büro ist in der Goethestraße 14": ["Wo ist das Büro?"],
     "Die Lieferung kommt am Freitag um 16 Uhr": ["Wann kommt die Lieferung?"],
     "Le bureau se trouve au 14 rue Victor-Hugo": ["Où est le bureau ?"],
-    "Je suis allergique aux arachides": ["À quoi suis-je allergique ?"],
+    "Je travaille le mercredi matin": ["Quand est-ce que je travaille ?"],
     "Адрес офиса: улица Ленина, дом 14": ["Какой адрес офиса?"],
     "Доставка будет в пятницу в 16:00": ["Когда доставка?", "Когда будет доставка?"],
     "عنوان المكتب شارع الملك حسين 25": ["ما هو عنوان المكتب؟", "أين المكتب؟"],
