@@ -45,33 +45,18 @@ MAX_WORDS = 10
 # What a sentence needs to say something if it holds no figure and no name.
 MIN_INFORMATIVE = 2.0
 
-_MONEY = re.compile(
-    r"[₪$€£₽]|%|\b(?:NIS|ILS|USD|EUR|GBP|dollars?|euros?|shekels?|pesos?|reais|dólares)\b"
-    r"|ש[\"״”]?ח\b|\bשקל|\bруб|\bдолл|دولار|ريال|درهم|جنيه|دينار|شيكل",
-    re.IGNORECASE,
-)
+_TABLE = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
+
+
+def _any_of(name: str) -> str:
+    return "|".join(_TABLE[name])
+
+
+_MONEY = re.compile(_any_of("money"), re.IGNORECASE)
 # The beginnings of the names of days and months in the languages that the project knows best.
-_DAY = re.compile(
-    r"\b(?:(?:sun|mon|tues|wednes|thurs|fri|satur)days?|tomorrow|next (?:week|month|year)"
-    r"|january|february|march|april|june|july|august|september|october|november|december"
-    r"|lunes|martes|miércoles|jueves|viernes|s[áa]bado|domingo|mañana"
-    r"|segunda|terça|quarta|quinta|sexta|amanhã"
-    r"|enero|febrero|marzo|abril|mayo|junio|julio|agosto|septiembre|octubre|noviembre|diciembre"
-    r"|janeiro|fevereiro|março|maio|junho|julho|setembro|outubro|novembro|dezembro)\b"
-    r"|\b[ולבהמ]?(?:יום (?:ראשון|שני|שלישי|רביעי|חמישי|שישי)|שבת|מחר|מחרתיים|שבוע הבא|ינואר|פברואר"
-    r"|מרץ|אפריל|מאי|יוני|יולי|אוגוסט|ספטמבר|אוקטובר|נובמבר|דצמבר)\b"
-    r"|\b(?:понедельник|вторник|сред[ауы]\b|четверг|пятниц|суббот|воскресень|завтра|январ|феврал"
-    r"|марта?\b|апрел|мая\b|июн|июл|август|сентябр|октябр|ноябр|декабр)"
-    r"|الأحد|الاثنين|الإثنين|الثلاثاء|الأربعاء|الخميس|الجمعة|السبت|غد[اًا]|يناير|فبراير|مارس|أبريل"
-    r"|مايو|يونيو|يوليو|أغسطس|سبتمبر|أكتوبر|نوفمبر|ديسمبر",
-    re.IGNORECASE,
-)
+_DAY = re.compile(_any_of("days"), re.IGNORECASE)
 # A name follows, also where names have no capitals.
-_INTRODUCES = re.compile(
-    r"\b(?:name is|is called|named|me llamo|se llama|nombre es|meu nome|chama|зовут)\b"
-    r"|קוראים|שמי\b|שמו\b|שמה\b|בשם\b|اسم",
-    re.IGNORECASE,
-)
+_INTRODUCES = re.compile(_any_of("introduces"), re.IGNORECASE)
 
 # What stays true of a person: allergies, diets, dislikes, wishes, children, animals.
 _LASTING_PHRASES = json.loads(Path(__file__).with_name("lasting.json").read_text(encoding="utf-8"))
@@ -79,11 +64,7 @@ _LASTING = re.compile(
     rf"(?<![^\W_])(?:{fold('|'.join(chain.from_iterable(_LASTING_PHRASES.values())))})(?![^\W_])"
 )
 # Greetings and wishes, which dictionaries count as words with content.
-_SMALL_TALK = word_set(
-    "morning evening night afternoon day weekend nice lovely great dias días tardes noches día dia"
-    " bom boa tarde noite доброе утро добрый день дня вечер вечера хорошего большое"
-    " صباح مساء الخير النور جزيلا בוקר ערב לילה שבוע"
-)
+_SMALL_TALK = word_set(" ".join(_TABLE["small_talk"]))
 _ENGLISH_GRAMMAR = word_set("the is are was i we you my our it of to for and will with at")
 _FIGURE = re.compile(r"\d(?:[\d.,:/–-]*\d)?")
 _DIGITS = re.compile(r"\d+")

@@ -39,26 +39,13 @@ _PATTERN = re.compile(
     re.VERBOSE,
 )
 _IGNORED = frozenset(".,;:!…\"'`()[]{}<>-–—־׳״“”‘’*•_")
-_BEFORE_NOT = "do|does|did|is|are|was|were|has|have|had|could|would|should"
-_CONTRACTIONS = (
-    (re.compile(r"\bcan(?:no|'?)t\b"), "can not"),
-    (re.compile(r"\bwon'?t\b"), "will not"),
-    (re.compile(rf"\b({_BEFORE_NOT})n'?t\b"), r"\1 not"),
-    (re.compile(r"\b(it|he|she|that|there|what|who|here)'s\b"), r"\1 is"),
-    (re.compile(r"\b(we|you|they)'re\b"), r"\1 are"),
-    (re.compile(r"\bi'm\b"), "i am"),
-    (re.compile(r"'ll\b"), " will"),
-    (re.compile(r"'ve\b"), " have"),
-    (re.compile(r"'s\b"), " 's"),
-    (re.compile(r"(?<=s)'(?=\s)"), " 's"),
-)  # fmt: skip
 
 
 def tokens_of(folded_text: str) -> list[Token]:
     """Return the tokens of a text that went through ``folded``."""
     # Each contraction has one of these.
     if any(mark in folded_text for mark in ("'", "nt", "not", "wont")):
-        for pattern, plain in _CONTRACTIONS:
+        for pattern, plain in lexicon.CONTRACTIONS:
             folded_text = pattern.sub(plain, folded_text)
     tokens: list[Token] = []
     for match in _PATTERN.finditer(folded_text):

@@ -1,11 +1,14 @@
 """Frames: statements with their value left open.
 
-Two texts with the same frame and different values can't both be true at the same time.
+Two texts with the same frame and different values can't both be true at the same time. The
+patterns of attributes are in ``frames.json``.
 """
 
+import json
 import re
 from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass
+from pathlib import Path
 
 from memories_app.facts import fact_parser, lexicon
 from memories_app.facts.validity import MAX_STATEMENT, names_day
@@ -20,10 +23,15 @@ MAX_NAME = 2
 # So many digits without a currency are a telephone number or another identifier.
 NAMING_DIGITS = 6
 
+_TABLE = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
+
+
+def _words(name: str) -> str:
+    return "|".join(_TABLE[name])
+
+
 _BECAME = re.compile(
-    r"\b(?:(?:has|have|was|were|got|is|are|been)\s+){0,4}"
-    r"(?:changed|moved|raised|increased|lowered|reduced|rose|dropped|went up|went down|postponed|"
-    r"rescheduled|updated|rebooked|put forward|put back)\s+to\b"
+    rf"\b(?:(?:has|have|was|were|got|is|are|been)\s+){{0,4}}(?:{_words('became')})\s+to\b"
 )
 _COLON = re.compile(r"(?<=\w):(?=\s)")
 _DIGITS = re.compile(r"\D*(-?\d[\d.:]*)(?:am)?\D*")
@@ -250,83 +258,22 @@ def _attribute_frame(tokens: list[fact_parser.Token]) -> tuple[str, tuple[str, .
 # Attributes that have one value at a time, however and in whatever language they are said.
 
 
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """Compile a pattern of the table, in which each «…» stands for one of its parts."""
+    while "«" in pattern:
+        pattern = re.sub("«([^«»]+)»", lambda found: _TABLE["parts"][found[1]], pattern)
+    return re.compile(pattern)
+
+
 # A value that is said to be new takes the older one's place also where both could be true.
-RENEWING = re.compile(
-    r"(?<!\w)(?:now|new|sorry|actually|instead|anymore|no longer|moved|changed|started|"
-    r"from now on|עכשיו|כרגע|מעכשיו|חדש|חדשה|החדש|החדשה)(?!\w)"
-)
-_FILLERS = re.compile(
-    r"(?<!\w)(?:now|new|sorry|actually|instead|currently|just|have|has|recently|from now on|"
-    r"as you know|already|correction|the correct)(?!\w)[,:]?|(?<=\w)'ve(?!\w)"
-)
-_TIME = (
-    r"(?:at |around )?(?P<value>\d{1,2}(?:[:.h]\d{2})?h?(?: ?[ap]\.?m\.?)?)(?: uhr| часов| год)?"
-)
-_AMOUNT = r"(?P<value>[₪$€£]? ?\d[\d.,]*(?: ?[^\W\d]+\.?| ?[₪$€£%])?)"
-_PLACE = r"(?:the city of )?(?P<value>[^,.;\d]{2,40}?)(?:,[^;]{2,40})?"
-# "Moved dwelling" is what the phrases write where a flat or a house is named.
-_MOVED_HOME = rf"(?:moved dwelling to {_PLACE}|(?:moved|relocated) to (?P<home>[^.;\d]{{2,60}}))"
-_ROLE = (
-    r"(?:manager|ceo|cfo|cto|director|boss|owner|landlord|accountant|secretary|chef|gerente|"
-    r"directora?)"
-)
-_PERSON = r"(?!(?:i|we|you|it|they|he|she|who|everybody|everyone|people)\b)[^\d,;:.!?]{2,40}?"
-_HEBREW_ROLE = r"ה(?:מנהל|מנכל|בוס|רואה החשבונ|מזכיר|שפ)ת?(?: של [^,;:]{2,30})?"
-_MOVED = (
-    r"(?:(?:has been|was|is|got) )?"
-    r"(?:moved|changed|rescheduled|postponed|brought forward|shifted) to"
-)
-_SHOP = r"(?:shop|store|office|salon|studio|clinic)"
-_WE_MOVED = rf"(?:we|our {_SHOP}) (?:moved|relocated) to"
-_STREET = r"(?P<value>[^\d]{2,40} \d{1,4}\b(?![:%₪$€]).{0,40})"
-_WITH_STREET = (
-    r"(?:[^\d]{2,40} (?:street|st|road|rd|avenue|ave|lane|drive|square|boulevard|blvd)|"
-    r"(?:rue|avenue|boulevard|place|quai|chemin) [^\d]{2,40})"
-)
-_WITH_NUMBER = r"(?P<value>.{0,60}?\d.{0,60})"
-_MY_PHONE = r"my (?:phone|mobile|cell|telephone|phone number|number|mobile number|cell number)"
-_OUR_PHONE = r"our (?:phone|telephone|phone number|number)"
-_PHONE = r"(?:is|changed to)(?: number)? (?P<value>[+\d][\d ()-]{5,20})"
-_WENT = r"(?:is|went up to|went down to|changed to|rose to|dropped to|was raised to)"
-_NAME = r"(?P<value>(?!(?:at|in|on|from|with)\b)[^\d,;:]{2,40}?)"
-_WORK = r"(?:work|works|started working|started to work) (?:at|for)"
-_OF_WHOM = r"(?: (?:of|at) [^,;:]{2,30}?)?"
+RENEWING = re.compile(rf"(?<!\w)(?:{_words('renewing')})(?!\w)")
+_FILLERS = re.compile(rf"(?<!\w)(?:{_words('fillers')})(?!\w)[,:]?|(?<=\w)'ve(?!\w)")
 # The name of the attribute, the pattern, and whether it can have one value only. ``of`` belongs to
-# the name.
-_PATTERNS: tuple[tuple[str, str, bool], ...] = (
-    ("i live", rf"i (?:live|am living|reside) in {_PLACE}", False),
-    ("i live", rf"(?:(?:(?:my \w+ and )?i|we|я|انا) )?{_MOVED_HOME}", False),
-    ("lives", rf"(?P<of>{_PERSON}) (?:lives|is living|resides) in {_PLACE}", False),
-    ("lives", rf"(?P<of>{_PERSON}) {_MOVED_HOME}", False),
-    ("i work", rf"i {_WORK} {_PLACE}", False),
-    ("works", rf"(?P<of>{_PERSON}) {_WORK} {_PLACE}", False),
-    ("we are at", rf"our (?:address|{_SHOP}) is (?:at |in |on )?{_WITH_NUMBER}", True),
-    ("we are at", rf"(?:we are (?:located )?(?:at|on)|{_WE_MOVED}) {_STREET}", True),
-    ("we are at", rf"{_WE_MOVED} (?P<value>\d{{1,4}} [^\d]{{2,40}})", True),
-    ("we are at", rf"we are (?:located )?(?:at|on) (?P<value>\d{{1,4}} {_WITH_STREET})", True),
-    ("we close", rf"(?:we|the shop|the store) closes? {_TIME}", True),
-    ("we open", rf"(?:we|the shop|the store) opens? {_TIME}", True),
-    ("my phone", rf"{_MY_PHONE} {_PHONE}", True),
-    ("our phone", rf"{_OUR_PHONE} {_PHONE}", True),
-    ("my email", r"my e-?mail(?: address)? (?:is|changed to) (?P<value>\S+@\S+)", True),
-    ("when", rf"(?P<of>[^\d,;:]{{2,50}}?) (?:is|{_MOVED}|(?=on |ביומ )) ?(?P<value>.{{2,40}})",
-     False),
-    ("price", rf"(?P<of>[^\d,;:]{{2,60}}?) (?:costs?|עולה|עולים|עולות) (?:only )?{_AMOUNT}", True),
-    ("price", rf"the price (?:of|for) (?P<of>[^\d,;:]{{2,60}}?) {_WENT}?(?: to)? ?{_AMOUNT}", True),
-    ("place", rf"(?:my|our) (?P<of>[^\d,;:]{{2,30}}?) (?:is (?:located )?in|{_MOVED}) {_PLACE}",
-     False),
-    ("role", rf"{_NAME} (?:הוא|היא) (?P<of>{_HEBREW_ROLE})", False),
-    ("role", rf"(?P<of>{_HEBREW_ROLE}) (?:הוא|היא) {_NAME}", False),
-    ("role", rf"{_NAME} (?:is|became) (?:our|the) (?P<of>{_ROLE}{_OF_WHOM})", False),
-    ("role", rf"(?:our|the) (?P<of>{_ROLE}{_OF_WHOM}) is {_NAME}", False),
-)  # fmt: skip
+# the name. "Moved dwelling" is what the phrases write where a flat or a house is named.
+_ATTRIBUTES = [(name, _compiled(pattern), one) for name, pattern, one in _TABLE["attributes"]]
 _OF_PLACES = ("i live", "lives", "i work", "works", "place")
-_COMPILED = [(name, re.compile(pattern), one) for name, pattern, one in _PATTERNS]
 _IS = re.compile(r"(?<!\w)(?:is|are|הוא|היא)(?!\w)")
-_ARTICLE = re.compile(
-    r"^(?:a|an|the|el|la|los|las|un|una|um|uma|o|os|as|le|les|une|l'|der|die|das|den|dem|ein|eine|"
-    r"einen|il|lo|gli|i)\s+|^(?:l'|ה(?=[א-ת]{3}))"
-)
+_ARTICLE = re.compile(rf"^(?:{_words('articles')})\s+|^(?:l'|ה(?=[א-ת]{{3}}))")
 _WORD = re.compile(r"\w+(?:[.:@'-]\w+)*")
 
 
@@ -341,13 +288,13 @@ def attributes_of(
     if len(pivot_text) > MAX_STATEMENT:
         return
     text = " ".join(_FILLERS.sub(" ", pivot_text).split()).strip(" .,!;")
-    for name, pattern, one in _COMPILED:
+    for name, pattern, one in _ATTRIBUTES:
         found = pattern.fullmatch(text)
         if found is None:
             continue
         home = found.groupdict().get("home")
         value = home.partition(",")[0] if home else found["value"]
-        is_place = name in ("i live", "lives", "i work", "works", "place")
+        is_place = name in _OF_PLACES
         if (is_place and lexicon.NO_PLACE.match(value)) or (
             home and not _may_be_home(home, capitals)
         ):

@@ -34,14 +34,9 @@ ENGLISH_COPULAS = _words("english_copulas")
 FILLERS = _words("fillers")
 # Words that mark a value as a later one. They are ignored where two values are compared.
 RENEWALS = _words("renewals")
-OPENINGS = (
-    ("remember", "that"),
-    ("note", "that"),
-    ("remember",),
-    ("תזכור", "ש"),
-    ("תזכור",),
-    ("תזכרי",),
-)
+OPENINGS = tuple(tuple(words.split()) for words in _LISTS["openings"])
+# In texts that went through ``fold``: the pattern, and what stands for it.
+CONTRACTIONS = tuple((re.compile(pattern), plain) for pattern, plain in _LISTS["contractions"])
 # Left out before a time or a day: "on Monday" is "Monday".
 # Words that begin what a value is for, or where and with whom it holds.
 BEHIND_VALUE = _words("behind_value")

@@ -29,11 +29,11 @@ Decision = TypeVar("Decision")
 WAITING_AT_ONCE = 20
 MERGE, APART = "merge", "apart"
 _TABLES = read_table(__file__, "words.yaml")
-_ABOUT_TWO = _TABLES["about_two"]
+_ABOUT_TWO, _DONE = _TABLES["about_two"], _TABLES["done"]
 # What becomes of a memory that waits, and of several.
 _ANSWERS = {
-    "approve": (gettext_lazy("It is approved, and counts from now on."), memory_rows.APPROVED),
-    "reject": (gettext_lazy("It is rejected, and gone."), memory_rows.REJECTED),
+    "approve": (gettext_lazy("It is approved, and counts from now on."), _DONE["approved"]),
+    "reject": (gettext_lazy("It is rejected, and gone."), _DONE["rejected"]),
 }
 
 

@@ -12,7 +12,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDi
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext as _, gettext_lazy, ngettext_lazy
+from django.utils.translation import gettext as _, gettext_lazy
 
 from memories_app.errors import ChangedMeanwhileError, MemoryOperationError
 from memories_app.models import Memory, MemoryStatus, Visibility
@@ -25,6 +25,7 @@ from memoryproject.foundation.admin_kit.undo import undo_offer
 from memoryproject.foundation.audit.audit_events import Actor, staff_actor
 from memoryproject.foundation.errors.stored_errors import error_text, translate_error
 from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
+from memoryproject.foundation.tables import read_table
 from memoryproject.foundation.text.uuids import uuid_or_none
 
 DECIDE = "memories_app.decide_mergeproposal"
@@ -65,21 +66,8 @@ def call_for_each(
         messages.warning(request, text)
 
 
-PINNED = ngettext_lazy("%(count)d memory is pinned.", "%(count)d memories are pinned.", "count")
-UNPINNED = ngettext_lazy(
-    "%(count)d memory isn't pinned any more.", "%(count)d memories aren't pinned any more.", "count"
-)
-MADE_VISIBLE = ngettext_lazy(
-    "The visibility of %(count)d memory was changed.",
-    "The visibility of %(count)d memories was changed.",
-    "count",
-)
-APPROVED = ngettext_lazy(
-    "%(count)d memory is approved.", "%(count)d memories are approved.", "count"
-)
-REJECTED = ngettext_lazy(
-    "%(count)d memory is rejected.", "%(count)d memories are rejected.", "count"
-)
+# The sentences for a number of successes.
+DONE = read_table(__file__, "words.yaml")["done"]
 
 
 def bulk_action(
@@ -103,7 +91,7 @@ def _made_visible(title: Any, visibility: str) -> Any:
     def change(_page: Any, pk: UUID, actor: Actor) -> None:
         memory_set_visibility(memory_id=pk, visibility=visibility, actor=actor)
 
-    return bulk_action(title, "change", change, MADE_VISIBLE)
+    return bulk_action(title, "change", change, DONE["made_visible"])
 
 
 class MemoryActions(ReadOnlyAdmin):
@@ -122,13 +110,13 @@ class MemoryActions(ReadOnlyAdmin):
         gettext_lazy("Pin"),
         "change",
         lambda _page, pk, actor: memory_pin(memory_id=pk, actor=actor),
-        PINNED,
+        DONE["pinned"],
     )
     unpin = bulk_action(
         gettext_lazy("Unpin"),
         "change",
         lambda _page, pk, actor: memory_pin(memory_id=pk, pinned=False, actor=actor),
-        UNPINNED,
+        DONE["unpinned"],
     )
     make_public = _made_visible(
         gettext_lazy("Make visible to everyone (public)"), str(Visibility.PUBLIC)
@@ -143,13 +131,13 @@ class MemoryActions(ReadOnlyAdmin):
         gettext_lazy("Approve suggestions"),
         "decide",
         lambda _page, pk, actor: memory_approve(memory_id=pk, actor=actor),
-        APPROVED,
+        DONE["approved"],
     )
     reject = bulk_action(
         gettext_lazy("Reject (deletes)"),
         "decide",
         lambda _page, pk, actor: memory_reject(memory_id=pk, actor=actor),
-        REJECTED,
+        DONE["rejected"],
     )
 
     def has_decide_permission(self, request: HttpRequest) -> bool:
@@ -178,7 +166,7 @@ class MemoryRows(MemoryActions):
             if key != name and was != wanted:
                 saved += self._save(request, memory_id_of(key), was, str(wanted), actor)
         if saved:
-            messages.success(request, MADE_VISIBLE % {"count": saved})
+            messages.success(request, DONE["made_visible"] % {"count": saved})
         self._pin(request, actor)
         address = reverse("admin:memories_app_memory_changelist")
         query = QueryDict(request.POST.get("list_query", "")).urlencode()
@@ -229,7 +217,7 @@ class MemoryRows(MemoryActions):
             except MemoryOperationError as error:
                 messages.warning(request, str(error))
             else:
-                done = (PINNED if is_pinned else UNPINNED) % {"count": 1}
+                done = (DONE["pinned"] if is_pinned else DONE["unpinned"]) % {"count": 1}
                 messages.success(request, done)
 
 

@@ -13,7 +13,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext as _, gettext_lazy, ngettext_lazy
+from django.utils.translation import gettext as _, gettext_lazy
 
 from memories_app.errors import MemoryOperationError
 from memories_app.facts.text_diff import word_diff
@@ -26,20 +26,12 @@ from memories_app.models import (
     ProposalState,
 )
 from memories_app.review import decide_proposals, decisions, filters, memory_history
-from memories_app.review.memory_rows import DECIDE, bulk_action, decides
+from memories_app.review.memory_rows import DECIDE, DONE, bulk_action, decides
 from memoryproject.foundation.admin_kit import display, list_filters, staff_admin, undo
 from memoryproject.foundation.admin_kit.staff_pages import OwnPage, page_back, staff_page
 from memoryproject.foundation.audit.audit_events import staff_actor
 from memoryproject.foundation.errors.stored_errors import error_text, translate_error
 from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
-
-ACCEPTED = ngettext_lazy(
-    "%(count)d proposal is accepted.", "%(count)d proposals are accepted.", "count"
-)
-DISMISSED = ngettext_lazy(
-    "%(count)d proposal is dismissed.", "%(count)d proposals are dismissed.", "count"
-)
-
 
 STATE_FILTER = list_filters.choice_filter(
     "state",
@@ -91,13 +83,13 @@ class ProposalPages(staff_admin.ReadOnlyAdmin):
         lambda page, pk, actor: decide_proposals.proposal_accept(
             proposal_id=pk, actor=actor, embedder=page.embedder()
         ),
-        ACCEPTED,
+        DONE["accepted"],
     )
     dismiss = bulk_action(
         gettext_lazy("Dismiss"),
         "decide",
         lambda _page, pk, actor: decide_proposals.proposal_dismiss(proposal_id=pk, actor=actor),
-        DISMISSED,
+        DONE["dismissed"],
     )
 
     def has_decide_permission(self, request: HttpRequest) -> bool:
@@ -196,13 +188,13 @@ class ProposalPages(staff_admin.ReadOnlyAdmin):
                 decide_proposals.proposal_accept(
                     **given, seen=seen, embedder=self.embedder(), content=content
                 )
-                done = ACCEPTED % {"count": 1}
+                done = DONE["accepted"] % {"count": 1}
             elif chosen == "reverse":
                 decide_proposals.proposal_reverse(**given, seen=seen)
                 done = _("The older memory is kept; it replaced the newer one.")
             elif chosen == "dismiss":
                 decide_proposals.proposal_dismiss(**given)
-                done = DISMISSED % {"count": 1}
+                done = DONE["dismissed"] % {"count": 1}
             else:
                 raise BadRequest("There is no such decision.")
         except (MemoryOperationError, EmbedderError) as error:

@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.utils.translation import gettext as _, ngettext, ngettext_lazy
+from django.utils.translation import gettext as _, ngettext
 
 from memoryproject.foundation.admin_kit import staff_pages
 from memoryproject.foundation.admin_kit.undo import (
@@ -22,6 +22,7 @@ from memoryproject.foundation.admin_kit.undo import (
 )
 from memoryproject.foundation.audit.audit_events import staff_actor
 from memoryproject.foundation.process.narrowing import instance
+from memoryproject.foundation.tables import read_table
 from sessions_app.inbox import labels, move_markers, notes
 from sessions_app.inbox.filters_page import number_of
 from sessions_app.inbox.inbox import Do, ReviewRequest, chosen_chats, snooze
@@ -222,6 +223,7 @@ def _note(review: ReviewRequest) -> str:
     return _("The note is kept. Only staff see it.")
 
 
+_DONE = read_table(__file__, "words.yaml")["done"]
 FOR_MANY: dict[str, Do] = {
     "reviewed": _of_many(
         lambda review: move_markers.chats_review(
@@ -231,69 +233,41 @@ FOR_MANY: dict[str, Do] = {
             seen=review.seen(),
             seen_at=review.seen_at(),
         ),
-        ngettext_lazy(
-            "%(count)s conversation is marked as reviewed.",
-            "%(count)s conversations are marked as reviewed.",
-            "count",
-        ),
+        _DONE["reviewed"],
     ),
     "unreviewed": _of_many(
         lambda review: move_markers.chats_unreview(chat_ids=review.chats, actor=review.actor),
-        ngettext_lazy(
-            "%(count)s conversation is to be reviewed again.",
-            "%(count)s conversations are to be reviewed again.",
-            "count",
-        ),
+        _DONE["unreviewed"],
     ),
     "read": _of_many(
         lambda review: move_markers.chats_mark_read(
             user=review.user, chat_ids=review.chats, actor=review.actor
         ),
-        ngettext_lazy(
-            "%(count)s conversation is marked as read.",
-            "%(count)s conversations are marked as read.",
-            "count",
-        ),
+        _DONE["read"],
     ),
     "unread": _of_many(
         lambda review: move_markers.chats_mark_unread(
             user=review.user, chat_ids=review.chats, actor=review.actor
         ),
-        ngettext_lazy(
-            "%(count)s conversation is marked as unread.",
-            "%(count)s conversations are marked as unread.",
-            "count",
-        ),
+        _DONE["unread"],
     ),
     "assign": _assign,
     "label": _of_many(
         lambda review: labels.chats_label(
             chat_ids=review.chats, label=_label_of(review), actor=review.actor
         ),
-        ngettext_lazy(
-            "%(count)s conversation got the label.",
-            "%(count)s conversations got the label.",
-            "count",
-        ),
+        _DONE["label"],
     ),
     "unlabel": _of_many(
         lambda review: labels.chats_unlabel(
             chat_ids=review.chats, label=_label_of(review), actor=review.actor
         ),
-        ngettext_lazy(
-            "%(count)s conversation lost the label.",
-            "%(count)s conversations lost the label.",
-            "count",
-        ),
+        _DONE["unlabel"],
     ),
     "snooze": snooze,
     "unsnooze": _of_many(
         lambda review: move_markers.chats_unsnooze(chat_ids=review.chats, actor=review.actor),
-        ngettext_lazy(
-            "%(count)s conversation is back in the inbox.",
-            "%(count)s conversations are back in the inbox.",
-            "count",
-        ),
+        _DONE["unsnooze"],
     ),
 }
 FOR_ONE: dict[str, Do] = {

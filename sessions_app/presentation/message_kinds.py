@@ -13,9 +13,10 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_lazy as _
 
 from memoryproject.foundation.admin_kit.display import shown_labelled
+from memoryproject.foundation.tables import read_table
 from sessions_app.models import Chat, Message
 from sessions_app.models.chats import GODFATHER, chat_role
-from sessions_app.models.messages import AUTHOR, BY_PHONE, DeliveryStatus, Role
+from sessions_app.models.messages import AUTHOR, BY_PHONE, Role
 
 
 @dataclass(frozen=True)
@@ -38,30 +39,9 @@ class Tick:
     name: Any
 
 
-KINDS = {
-    "image": Kind("image", _("Picture")),
-    "video": Kind("videocam", _("Video")),
-    "audio": Kind("music_note", _("Audio")),
-    "voice": Kind("mic", _("Voice message")),
-    "document": Kind("description", _("Document")),
-    "sticker": Kind("emoji_emotions", _("Sticker")),
-    "location": Kind("location_on", _("Location")),
-    "contacts": Kind("contacts", _("Contact")),
-    "interactive": Kind("touch_app", _("Choice")),
-    "button": Kind("smart_button", _("Button")),
-    "order": Kind("shopping_cart", _("Order")),
-    "template": Kind("article", _("Template")),
-    "poll": Kind("ballot", _("Poll")),
-    "call": Kind("call", _("Call")),
-    "unsupported": Kind("help", _("Something that WhatsApp doesn't hand on")),
-}
-TICKS = {
-    DeliveryStatus.SENT: Tick("✓", "", _("sent")),
-    DeliveryStatus.DELIVERED: Tick("✓✓", "", _("delivered")),
-    DeliveryStatus.READ: Tick("✓✓", "read", _("read")),
-    DeliveryStatus.PLAYED: Tick("✓✓", "read", _("played")),
-    DeliveryStatus.FAILED: Tick("!", "failed", _("failed")),
-}
+_TABLE = read_table(__file__, "message_kinds.yaml")
+KINDS = {kind: Kind(**row) for kind, row in _TABLE["kinds"].items()}
+TICKS = {status: Tick(**row) for status, row in _TABLE["ticks"].items()}
 
 
 def shown_message(message: Message) -> SafeString:

@@ -8,32 +8,20 @@ from cards_app.rules import session_data, vocabulary
 from cards_app.rules.extract import Entry, Said, facts_of, is_unit, written_entry
 from cards_app.rules.words import split_sentences, split_words, word_set
 from memoryproject.foundation.integrations.llm.thoughts import without_thoughts
+from memoryproject.foundation.tables import read_table
 from memoryproject.foundation.text.characters import fold
 from memoryproject.foundation.text.tokenizer import Kind, kind_of, tokenize
 from sessions_app.extraction import facade as extraction
 
-# The model's text begins so where it refuses to write a summary.
-_REFUSAL = re.compile(
-    r"\W*(?:(?:i'?m|i am|we'?re)\s+(?:very |so )?(?:sorry|afraid|unable|not able)|sorry\b|apologies"
-    r"|(?:unfortunately,? )?i (?:can(?:no|'|’)?t|cannot|won'?t|do not|don'?t|am not) "
-    r"|as an (?:ai|language)|there (?:is|was) nothing|no (?:summary|relevant)|nothing to "
-    r"|(?:אני )?(?:מצטער|מתנצל)|סליחה|(?:אני )?(?:לא יכול|לא אוכל|איני)|אין (?:באפשרותי|מה לסכם)"
-    r"|כמודל|lo siento|disculp|no puedo|como modelo|no hay nada|desculp|sinto muito|lamento"
-    r"|não (?:posso|consigo|há nada)|como um modelo|عذر|آسف|أعتذر|للأسف|لا (?:أستطيع|يمكنني)"
-    r"|извини|прости|к сожалению|я не могу|не могу|как языков|нечего|désolé|je ne peux"
-    r"|es tut mir leid|tut mir leid|ich kann)",
-    re.IGNORECASE,
-)
+_TABLE = read_table(__file__, "proof.yaml")
+_REFUSAL = re.compile(rf"\W*(?:{'|'.join(_TABLE['refusals'])})", re.IGNORECASE)
 # The fence around what was said stands in the prompt alone.
 _FENCE = re.compile(r"</?said-")
 # Who speaks is named in the prompt, in any language; headings and markup are no statements.
 _LABEL = re.compile(r"\A(?:\*\*|__)?[^\W\d_]+(?:\*\*|__)?:(?:\*\*|__)?\s+")
 _MARKUP = re.compile(r"\*\*|__|`|\A#+\s+|(?<!\w)\*(?=\w)|(?<=\w)\*(?!\w)")
 _ITEM = re.compile(r"\A(?:[\s–•*·-]|\d{1,2}[.)]\s)+")
-_ROLES = word_set(
-    "client customer user assistant owner business godfather לקוח לקוחה הלקוח העוזר cliente"
-    " asistente assistente usuario usuário العميل الزبون المساعد клиент клиентка ассистент"
-)
+_ROLES = word_set(_TABLE["roles"])
 _SHORT_DATE = re.compile(r"(?<![\d./-])(\d{1,2})[./](\d{1,2})(?![\d./-]?\d)")
 _LONG_DATE = re.compile(
     r"(?<![\d./-])(?:\d{4}-(\d{1,2})-(\d{1,2})|(\d{1,2})([./-])(\d{1,2})\4\d{2,4})"

@@ -14,6 +14,7 @@ from memories_app.facts.validation import MAX_CONTENT
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.llm import base as llm, server_traits
 from memoryproject.foundation.redaction.redact import holds_card_number
+from memoryproject.foundation.tables import read_table
 from memoryproject.foundation.text.characters import cut_at_word, fold
 from sessions_app.conversations.history_queries import History, messages_left_out
 from sessions_app.models import Turn
@@ -47,35 +48,9 @@ def _tool(name: str, description: str, parameter: str, meaning: str) -> dict[str
     return {"type": "function", "function": function}
 
 
-TOOLS = (
-    _tool(
-        "search_memory",
-        "Search the stored facts. Use it where the facts in the prompt don't answer the question.",
-        "query",
-        "What to look for, as a short question or a few words.",
-    ),
-    _tool(
-        "search_conversation",
-        "Search the earlier messages of this conversation.",
-        "query",
-        "What to look for, as a short question or a few words.",
-    ),
-    _tool(
-        "remember",
-        "Store a fact for later conversations. Only if the person asks for it, in their words.",
-        "fact",
-        "The fact as one whole sentence that names the person or thing.",
-    ),
-)
-
-
-HAND_OVER = _tool(
-    "hand_over",
-    "Call a person of the business, who answers instead of you from now on. Only if the client "
-    "wants a person, is upset, or needs what you can't do. Say so in your answer.",
-    "reason",
-    "What the client needs, in one sentence.",
-)
+_TABLE = read_table(__file__, "model_tools.yaml")
+TOOLS = tuple(_tool(**each) for each in _TABLE["tools"])
+HAND_OVER = _tool(**_TABLE["hand_over"])
 
 
 @dataclass

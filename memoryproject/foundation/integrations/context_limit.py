@@ -14,6 +14,8 @@ from typing import Protocol
 from django.core.cache import cache
 from django.db import DatabaseError
 
+from memoryproject.foundation.tables import read_table
+
 logger = logging.getLogger(__name__)
 
 # Then a longer prompt is tried: the server may have been given a larger window.
@@ -99,30 +101,15 @@ def next_limit(*, sent: int, overflow: "Overflow", reply: int = 0) -> int:
 
 # Recognise that a server refused a prompt because it is longer than the model reads. Pure.
 
-CODES = frozenset(
-    {
-        "context_length_exceeded",
-        "context_window_exceeded",
-        "exceed_context_size_error",
-        "string_above_max_length",
-        "prompt_too_long",
-        "request_too_large",
-    }
-)
+_TABLE = read_table(__file__, "context_limit.yaml")
+CODES = frozenset(_TABLE["codes"])
 # Some servers report it as a fault of their own.
 STATUSES = frozenset({200, 400, 413, 422, 500})
 PAYLOAD_TOO_LARGE = 413
 # A longer text isn't searched: it repeats the prompt.
 MAX_WORDS_LENGTH = 2_000
 
-_WORDS = re.compile(
-    r"context (?:length|size|window)"
-    r"|maximum (?:model|context|input|prompt|sequence) length"
-    r"|(?:prompt|input|request|messages?)(?: \([^)]{0,60}\))? (?:is|are|was) too (?:long|large)"
-    r"|(?:prompt|input) too long|too many (?:input |prompt )?tokens"
-    r"|tokens to keep|trying to keep the first|exceeds? (?:the )?(?:token|input) limit",
-    re.IGNORECASE,
-)
+_WORDS = re.compile("|".join(_TABLE["words"]), re.IGNORECASE)
 _NUMBER = r"(\d[\d,]{0,12})"
 _WINDOW = re.compile(
     rf"(?:maximum (?:model|context) length (?:is|of)|context (?:size|length|window)(?: is| of)?"

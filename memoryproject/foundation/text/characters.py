@@ -13,21 +13,12 @@ _OPTIONAL_MARKS = re.compile(
 # Direction marks, zero-width joiners and soft hyphens sit inside words and can't be seen.
 _INVISIBLE = re.compile("[\u00ad\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff]")
 
-_SAME_LETTER = str.maketrans(
-    {
-        "ך": "כ",
-        "ם": "מ",
-        "ן": "נ",
-        "ף": "פ",
-        "ץ": "צ",
-        "أ": "ا",
-        "إ": "ا",
-        "آ": "ا",
-        "ى": "ي",
-        "ة": "ه",
-        "ς": "σ",
-    }
-)
+# Final letters, and forms of Arabic letters between which writers choose at will.
+_SAME_LETTER = {
+    **str.maketrans("ךםןףץ", "כמנפצ"),
+    **str.maketrans("أإآىة", "ااايه"),
+    **str.maketrans("ς", "σ"),
+}
 
 
 def readable(text: str) -> str:

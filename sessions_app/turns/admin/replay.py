@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from django.urls import reverse
-from django.utils.translation import gettext as _, ngettext_lazy, pgettext_lazy
+from django.utils.translation import gettext as _, pgettext_lazy
 
 from memories_app.models import Memory
 from memories_app.review.presentation import VISIBILITIES, memory_link, type_label
@@ -184,39 +184,6 @@ def _prompt_line(entry: dict[str, Any], *, unfolded: bool) -> PromptLine:
     return PromptLine(role, estimate_tokens(text), unfolded, found.before, found.data, found.after)
 
 
-# What the budget left out, by the names of the replay record.
-_LEFT_OUT_COUNTS = {
-    "messages_over_context": ngettext_lazy(
-        "%(n)d message was too much for the model's context.",
-        "%(n)d messages were too much for the model's context.",
-        "n",
-    ),
-    "messages_cut": ngettext_lazy(
-        "%(n)d message was too long and was shortened for the model.",
-        "%(n)d messages were too long and were shortened for the model.",
-        "n",
-    ),
-    "recalled": ngettext_lazy(
-        "%(n)d recalled text found no room.", "%(n)d recalled texts found no room.", "n"
-    ),
-    "recalled_cut": ngettext_lazy(
-        "Of %(n)d recalled text only the passage that fits was sent.",
-        "Of %(n)d recalled texts only the passages that fit were sent.",
-        "n",
-    ),
-    "profile_cut": ngettext_lazy(
-        "%(n)d text of the assistant's profile was too long and was shortened.",
-        "%(n)d texts of the assistant's profile were too long and were shortened.",
-        "n",
-    ),
-    "refused_prompts": ngettext_lazy(
-        "The model refused %(n)d longer prompt before.",
-        "The model refused %(n)d longer prompts before.",
-        "n",
-    ),
-}
-
-
 def _left_out(record: dict[str, Any]) -> list[str]:
     """Return sentences that say what the budget left out."""
 
@@ -232,7 +199,7 @@ def _left_out(record: dict[str, Any]) -> list[str]:
         sentences.append(_("A summary told what was said up to message no. %(n)d.") % {"n": until})
     if record.get("passage"):
         sentences.append(_("The messages between the summary and the history were shortened."))
-    counts = ((text, number(name)) for name, text in _LEFT_OUT_COUNTS.items())
+    counts = ((text, number(name)) for name, text in state_labels.LEFT_OUT.items())
     sentences += [text % {"n": count} for text, count in counts if count]
     if record.get("answer_cut"):
         sentences.append(_("The end of the answer: it was longer than may be written or sent."))

@@ -15,6 +15,8 @@ from sessions_app.turns.stepping_in import ANSWERED_BY_PERSON
 
 _WORDS = read_table(__file__, "state_labels.yaml")
 STATES, _MEANS = _WORDS["labels"], _WORDS["sentences"]
+# What the budget left out of a prompt, by the names of the replay record.
+LEFT_OUT = _WORDS["left_out"]
 GOOD = (TurnState.SENT, TurnState.MERGED)
 BAD = (TurnState.FAILED, TurnState.UNCONFIRMED)
 

@@ -15,10 +15,16 @@ class TableOrSource(makemessages.BuildFile):
         if not self.path.endswith(".yaml"):
             super().preprocess()
             return
-        texts: list[str] = []
-        read_table(self.path, self.translatable.file, text=texts.append)
-        marked = "".join(f"_({text!r})\n" for text in texts)
-        Path(self.work_path).write_text(marked, encoding="utf-8")
+        marked: list[str] = []
+
+        def add(text: str) -> None:
+            marked.append(f"_({text!r})\n")
+
+        def add_counted(one: str, several: str, _number: str) -> None:
+            marked.append(f"ngettext({one!r}, {several!r}, 0)\n")
+
+        read_table(self.path, self.translatable.file, text=add, counted=add_counted)
+        Path(self.work_path).write_text("".join(marked), encoding="utf-8")
 
 
 class Command(makemessages.Command):
