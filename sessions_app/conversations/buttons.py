@@ -15,7 +15,8 @@ from sessions_app.models import OwnAddress
 # The id of a button of ours: the name of the question, the id of its turn, the key of the choice.
 _BUTTON = re.compile(r"ask\.(\w{1,40})\.([0-9a-f]{32})\.(.{1,100})", re.DOTALL)
 # A word before and behind a mention in its line, with no sign between.
-_AMID, _AMID_AFTER = re.compile(r"\w[^\S\n]*$"), re.compile(r"[^\S\n]*\w")
+_AMID = re.compile(r"\w[^\S\n]*$")
+_AMID_AFTER = re.compile(r"[^\S\n]*\w")
 _ADDRESSING = (*phrases.OPENERS, *phrases.SMALL_TALK, *phrases.COMMANDS, "closers")
 
 

@@ -49,6 +49,10 @@ MADE_WHEN_CALLED = {
         ["(http|https)://\\S+"],
     ),
     "f'(?<![a-z0-9]){part}(?![a-z0-9])'": ("words of the program", ["(?<![a-z0-9])e5(?![a-z0-9])"]),
+    "f'(?<!\\\\w)@\\\\+?(?:{ours})(?!\\\\w)'": (
+        "names have at most 60 characters",
+        [rf"(?<!\w)@\+?(?:{re.escape('a1 -' * 15)}|4915550142)(?!\w)"],
+    ),
     "re.escape(text)": ("names have at most 255 characters, and it is not longer", []),
     "re.escape(name) + '(?:\\\\.(\\\\d{1,9}))?'": (
         "names have at most 255 characters",
