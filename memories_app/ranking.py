@@ -32,6 +32,7 @@ from memoryproject.foundation.integrations.embedders.base import (
 )
 from memoryproject.foundation.retrieval.query import QueryTerm, is_informative
 from memoryproject.foundation.retrieval.relevance import (
+    MOSTLY_USUAL,
     PART_WORTH,
     Floats,
     chances,
@@ -408,7 +409,7 @@ def rank(question: Question, candidates: Candidates, sampled: NDArray[np.bool_])
         words = weigh_words(part.terms, sample)
         cosines = question.calibration.scaled(candidates.cosines[:, place])
         held = words.held_by(candidates.terms)
-        usual = question.usual[place] if question.usual else 0.0
+        usual = question.usual[place] if question.usual else MOSTLY_USUAL
         own = chances(cosines[first], held[first], words, usual=usual)[copy_of]
         worth = PART_WORTH if place else 1.0
         scores = np.maximum(scores, worth * own)

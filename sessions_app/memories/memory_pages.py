@@ -235,7 +235,7 @@ def _score(recalled: list[dict[str, Any]], memory_id: str) -> float | None:
 
 MAX_HITS = 100
 # Lower scores are chance; a turn recalls from RECALL_MIN_SIMILARITY on.
-MIN_SCORE = 0.1
+MIN_SCORE = 0.15
 # So many are shown however low their scores are: the nearest that there is says something, too.
 NEAREST = 5
 MAX_LENGTH = 2_000

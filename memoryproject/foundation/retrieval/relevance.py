@@ -59,8 +59,9 @@ MAX_LEAD = 0.3
 # So many texts may lead together, each further one with less.
 LEADING = 4
 SHARED_LEAD = 0.6
-# A question that is still more usual tells no more.
-MAX_USUAL = 0.02
+# A question that is still more usual tells no more. Most of the default embedder's are so usual as
+# the second says; those of others are taken for such.
+MAX_USUAL, MOSTLY_USUAL = 0.02, -0.012
 
 
 @dataclass(frozen=True)
@@ -186,7 +187,9 @@ OF_NAME = Weights(
 )
 
 
-def features_of(cosines: Floats, held: Mask, words: WeighedWords, *, usual: float = 0.0) -> Floats:
+def features_of(
+    cosines: Floats, held: Mask, words: WeighedWords, *, usual: float = MOSTLY_USUAL
+) -> Floats:
     """Return one row for each text, with one column for each of ``Weights``.
 
     cosines: NaN for a text without a vector. held: which text holds which of the words.
@@ -217,7 +220,9 @@ def _leads(cosines: Floats) -> Floats:
     return leads
 
 
-def chances(cosines: Floats, held: Mask, words: WeighedWords, *, usual: float = 0.0) -> Floats:
+def chances(
+    cosines: Floats, held: Mask, words: WeighedWords, *, usual: float = MOSTLY_USUAL
+) -> Floats:
     """Return for each text the probability that it is relevant to the question, in [0, 1].
 
     See ``features_of``.
