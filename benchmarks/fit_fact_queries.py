@@ -125,7 +125,7 @@ class ModelFile:
     def tokens(self, text: str) -> list[int]:
         """Return the tokens of a text as the package makes them: the likeliest pieces (Viterbi)."""
         normal = "".join(self.normal.get(ord(char), char) for char in text)
-        chars = " " + " ".join(normal.split(" ")).lstrip(" ")
+        chars = " " + normal.lstrip(" ")
         while "  " in chars:
             chars = chars.replace("  ", " ")
         chars = chars.replace(" ", "\u2581")

@@ -44,7 +44,7 @@ class Viewer:
 class Hit:
     """A recalled text.
 
-    ``similarity`` is the cosine, a memory's with the question as it is mapped for facts; None if
+    ``similarity`` is the cosine, a memory's with the question as it is embedded for facts; None if
     the embedder doesn't cover the text. ``score`` is the fused relevance in [0, 1]. The metadata
     of a memory that the owner recalls names the client whose it is, as CLIENT_NAME. A message's
     metadata holds its position and, shortened, the messages "before" and "after" it.

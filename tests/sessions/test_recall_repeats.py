@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timezone
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -13,7 +15,8 @@ from memoryproject.foundation.retrieval.message_features import DistinctTexts
 from memoryproject.foundation.retrieval.subqueries import knows_nothing
 from sessions_app.embedding.message_vectors import messages_embed
 from sessions_app.models import Turn
-from sessions_app.recall.facade import Viewer, recall
+from sessions_app.recall.facade import Hit, Viewer, recall
+from sessions_app.recall.hits import behind
 from tests.tables import table
 from tests.world import CLIENT, World, message_from
 
@@ -252,3 +255,38 @@ def test_long_texts_are_compared_in_linear_time(piece: str) -> None:
 )
 def test_only_the_same_question_repeats_the_query(query: str, text: str, new: bool) -> None:
     assert DistinctTexts(query).repeats_query(text) is not new
+
+
+def found(source: str, content: str, score: float, role: str = "") -> Hit:
+    at = datetime(2026, 11, 30, tzinfo=timezone.utc)
+    return Hit(source, uuid4(), content, score, None, at, {"role": role})
+
+
+@table(
+    ("is_named", "least", "order"),
+    [
+        # What only asks stands behind memories that answer,
+        (False, 0.7, ["answer", "fact", "question"]),
+        # where somebody is named so does what was answered before,
+        (True, 0.7, ["fact", "question", "answer"]),
+        # and where no memory answers, nothing moves.
+        (True, 0.9, ["question", "answer", "fact"]),
+    ],
+)
+def test_what_asks_stands_behind_memories_that_answer(
+    is_named: bool, least: float, order: list[str]
+) -> None:
+    texts = {
+        "What may Marta not eat?": "question",
+        "Marta ordered a lamp.": "answer",
+        "I'm allergic to nuts": "fact",
+    }
+    hits = [
+        found("message", "What may Marta not eat?", 0.99, "user"),
+        found("message", "Marta ordered a lamp.", 0.95, "assistant"),
+        found("memory", "I'm allergic to nuts", 0.8),
+    ]
+
+    ranked = sorted(behind(hits, least, is_named=is_named), key=lambda hit: -hit.score)
+
+    assert [texts[hit.content] for hit in ranked] == order

@@ -204,8 +204,8 @@ def embed_covered(
     """Return one vector for each text, in order; None if the embedder doesn't cover it.
 
     Without enough coverage a vector carries no information. No vector is zero, because a zero
-    vector would be as near to one text as to any other. embed: makes them, else the
-    embedder as of passages. Raises EmbedderError.
+    vector would be as near to one text as to any other. embed: makes them instead of the embedder,
+    which makes those of passages. Raises EmbedderError.
     """
     known = [place for place, text in enumerate(texts) if embedder.coverage(text) >= MIN_COVERAGE]
     vectors: list[list[float] | None] = [None] * len(texts)
