@@ -6,4 +6,4 @@ import os
 # only wait for each other. It counts when numpy is imported, and this is imported before.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-__version__ = "1.5.0"
+__version__ = "1.6.0"
