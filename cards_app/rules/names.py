@@ -19,6 +19,7 @@ from cards_app.rules.sentence_words import (
 )
 from cards_app.rules.uncased_names import uncased_name
 from cards_app.rules.words import is_question, letter_count
+from memoryproject.foundation.text.characters import fold
 from memoryproject.foundation.text.word_lists import ENGLISH
 
 # Without the links between them ("Rio de Janeiro").
@@ -36,7 +37,10 @@ _PARTS = f"{_PART}(?: {_PART}){{0,2}}"
 _CLAUSE = rf"({_PARTS})(?=\s*(?:[^\w\s'\"״׳-]|$)| (?:{'|'.join(LISTS['going_on'])}))"
 _ANSWER = re.compile(rf"\s*{_CLAUSE}")
 _WELCOMES = re.compile(f"(?:{'|'.join(LISTS['welcomes'])}){_CLAUSE}")
-_QUOTED = re.compile(rf"«({_PARTS})»|(?<![א-ת])[ושהבלמכ]{{0,3}}[\"״“„]([א-ת]{{3,}})[\"״”](?![א-ת])")
+_IN_QUOTES = r"([^\W\d_][\w-]{0,20}(?: [^\W\d_][\w-]{0,20}){1,3}|[^\W\d_][\w-]{2,20})"
+_QUOTED = re.compile(
+    rf"(?<!\w)[ושהבלמכوفبل]{{0,3}}(?:«{_IN_QUOTES}»|[\"״“„]{_IN_QUOTES}[\"״“”]|'{_IN_QUOTES}')(?!\w)"
+)
 _LABELLED = re.compile(rf"\b(?:{'|'.join(LISTS['name_labels'])}): *{_CLAUSE}", re.IGNORECASE)
 _INTRODUCED = re.compile(rf"\b(?:{'|'.join(LISTS['introduces'])}) {_CLAUSE}", re.IGNORECASE)
 _ASKS_NAME = re.compile("|".join(LISTS["asks_name"]), re.IGNORECASE)
@@ -86,9 +90,10 @@ def find_mentions(words: SentenceWords, *, answers: bool) -> Iterator[Mention]:
 def _marked(words: SentenceWords, *, answers: bool) -> Iterator[tuple[int, Mention]]:
     """Yield names that the sentence itself marks, each with the place of its first word."""
     for match in _QUOTED.finditer(words.text):
-        text = match[1] or match[2]
-        if (is_uncased(text) or text[0].isupper()) and not is_common(key_of(text)):
-            yield words.place(match.end() - len(text)), Mention(text, key_of(text))
+        text = match[match.lastindex or 0]
+        start = words.place(match.start(match.lastindex or 0))
+        if _is_title(text, match[1] is not None) and not _speaks(words, match.start()):
+            yield start, Mention(text, key_of(text))
     given = [*_LABELLED.finditer(words.text)]
     if answers and (answer := _ANSWER.match(words.text)):
         given.append(answer)
@@ -100,11 +105,30 @@ def _marked(words: SentenceWords, *, answers: bool) -> Iterator[tuple[int, Menti
         capital = match[1][0].isupper()
         name = is_uncased(match[1]) or (match in given and (capital or whole))
         name = name or (match.re is _INTRODUCED and unknown)
+        # "שלום מיכאלה" isn't "שלום מ" before a firm.
+        whole_word = words[words.place(match.start(1))]
+        if words.names.sure(whole_word.key) and whole_word.start < match.start(1):
+            continue
         # After a known person something else follows.
         known = len(keys_of_parts) > 1 and words.names.sure(keys_of_parts[0]) is not None
         if name and not known and not any(is_common(key, FUNCTION_WORDS) for key in keys_of_parts):
             text = match[1] if capital else _with_capitals(match[1])
             yield words.place(match.start(1)), Mention(text, key_of(text))
+
+
+def _is_title(text: str, angular: bool) -> bool:
+    """Return whether the words between quotation marks are a name rather than what somebody says."""
+    capital = text[0].isupper() and (angular or _CYRILLIC.match(text) is not None)
+    parts = text.split(" ")
+    if not (capital or is_uncased(text)) or fold(parts[0]) in FUNCTION_WORDS:
+        return False
+    return len(parts) > 1 or not is_common(key_of(text))
+
+
+def _speaks(words: SentenceWords, end: int) -> bool:
+    """Return whether a verb such as "אמר" stands right before the character."""
+    before = words.text[:end].rstrip(" :-–—").split()
+    return bool(before) and key_of(before[-1]) in keys("speaks")
 
 
 class _Cased:

@@ -5,8 +5,9 @@ so: a title, a kind of place ("רחוב"), "my name is", a family name. Prefix l
 """
 
 import re
+from collections.abc import Iterator
 
-from cards_app.rules.gazetteer import LISTS, key_of, keys
+from cards_app.rules.gazetteer import LISTS, gazetteer, key_of, keys
 from cards_app.rules.sentence_words import (
     MIN_NAME_LENGTH,
     Mention,
@@ -19,6 +20,7 @@ from cards_app.rules.words import letter_count
 
 # What the words before a word say of it.
 SURE, LIKELY = "sure", "likely"
+_SAY_NO_NAME = ("uncased_says", "called", "relatives")
 
 _ACRONYM = re.compile('[א-ת]+["״”][א-ת]')
 _BEFORE_ACRONYMS = "ובלה"
@@ -27,6 +29,14 @@ _YEAR = re.compile("ה?תש[א-ת]{2}")
 # Prefixes before people of three letters: others make other words there (משרה, ברות).
 _BEFORE_SHORT = ("", "ו", "ל", "ול", "و")
 _AT = ("ב", "ל", "מ")
+# Before places and firms only: with a person it is rather another word ("בחיים", "بيزيد").
+_IN = ("ב", "ب")
+# Before firms and products: "הטויוטה".
+_ARTICLES = ("ה", "ال")
+# "זה אלון מהדירה"
+_FROM = ("מה", "من")
+# Verbs that a title stands before, as in "الدكتور يكتب": few names that are unknown start so.
+_VERB = re.compile(r"[يت]\w{2}|س[أيتن]\w|ه[يت]\w|ת\w+י$")
 
 
 def uncased_name(words: SentenceWords, place: int) -> tuple[int, Mention | None]:
@@ -35,14 +45,15 @@ def uncased_name(words: SentenceWords, place: int) -> tuple[int, Mention | None]
     if _ACRONYM.fullmatch(word.text):
         return 1, _acronym(word.text)
     cue, kind = _cue(words, place)
-    readings = _readings(word)
+    readings = list(_readings(word))
     for length in range(words.together(place), 0, -1):
         for prefix, bare in readings:
             key = " ".join(
                 [key_of(bare), *(each.key for each in words[place + 1 : place + length])]
             )
-            fits = prefix in _BEFORE_SHORT or letter_count(bare) > MIN_NAME_LENGTH
-            if (fits or key in words.names.places) and _known(words, key, place + length, cue):
+            at_firm = prefix in _IN and key in words.names.brands
+            known = at_firm or _known(words, key, place + length, cue)
+            if known and _fits(words, prefix, key):
                 end = place + length
                 if kind is not None:
                     end = max(end, _end_of_place(words, place, kind))
@@ -56,7 +67,8 @@ def uncased_name(words: SentenceWords, place: int) -> tuple[int, Mention | None]
     in_two_words = kind is not None and _in_two_words(words, place)
     # An unknown person's name has no article.
     article = kind is None and word.text.startswith("ה")
-    common = is_common(word.key) or word.key in keys("uncased_says")
+    common = is_common(word.key) or any(word.key in keys(name) for name in _SAY_NO_NAME)
+    common = common or (_VERB.match(word.text) is not None if kind is None else _is_for(word, kind))
     if cue == SURE and (in_two_words or (long_enough and not article and not common)):
         end = words.with_family(place + 1) if kind is None else _end_of_place(words, place, kind)
         return end - place, _shown(words, place, end, word.text, kind)
@@ -65,33 +77,56 @@ def uncased_name(words: SentenceWords, place: int) -> tuple[int, Mention | None]
     return 1, None
 
 
-def _readings(word: Word) -> list[tuple[str, str]]:
-    return [("", word.text)] if word.key in keys("no_prefix") else list(word.readings())
+def _readings(word: Word) -> Iterator[tuple[str, str]]:
+    for prefix, bare in word.readings():
+        yield prefix, bare
+        if prefix and bare.startswith("וו"):
+            yield prefix, bare[1:]  # "לוורשה"
+        if key_of(bare) in keys("no_prefix"):
+            return
+    for article in _ARTICLES:
+        bare = word.text.removeprefix(article)
+        if bare != word.text and key_of(bare) in gazetteer().brands:
+            yield article, bare
+
+
+def _fits(words: SentenceWords, prefix: str, key: str) -> bool:
+    """Return whether the name may have this prefix."""
+    if key in words.names.places:
+        return len(prefix) < 2 or letter_count(key) > MIN_NAME_LENGTH
+    long_enough = prefix in _BEFORE_SHORT or letter_count(key) > MIN_NAME_LENGTH
+    return long_enough and not prefix.endswith(_IN)
+
+
+def _is_for(word: Word, kind: str) -> bool:
+    """Return whether the word says what a place is for: "מלון ללילה"."""
+    return word.text.startswith("ל") and key_of(kind) not in keys("streets")
 
 
 def _known(words: SentenceWords, key: str, end: int, cue: str) -> bool:
     """Return whether the key is a name: an ambiguous one needs a cue or a family name behind it."""
     names = words.names
     if " " in key:
-        return names.person(key) is not None or key in names.places
-    if letter_count(key) < MIN_NAME_LENGTH and cue != SURE:
+        known = names.person(key) is not None or key in names.places
+        return known and key not in names.also_words
+    if letter_count(key) < MIN_NAME_LENGTH and not cue:
         return False
     if names.sure(key):
         return True
     if names.person(key) is None and key not in names.places:
         return False
     if cue:
-        return not is_common(key)
-    return (
-        key in names.given and end < len(words) and words.joined(end) and _only_family(words, end)
-    )
+        return not is_common(key) and key not in keys("particles")
+    given = key in names.given and key not in keys("before_people")
+    return given and end < len(words) and words.joined(end) and _only_family(words, end)
 
 
 def _before_family(words: SentenceWords, place: int) -> bool:
     """Return whether an unknown word stands before a family name: "שירן כהן"."""
     bare_keys = {key_of(bare) for _, bare in words[place].readings()}
-    cue = any(bare_keys & keys(name) for name in ("titles", "kinds", "hidden_kinds"))
-    if cue or words.ends(place) or is_common(words[place].key):
+    cue = any(bare_keys & keys(name) for name in ("titles", "kinds", "definite_kinds", "hidden_kinds"))
+    article = words[place].text.startswith(_ARTICLES)
+    if cue or article or words.ends(place) or is_common(words[place].key):
         return False
     return _only_family(words, place + 1) and words[place + 1].key not in words.names.given
 
@@ -137,7 +172,7 @@ def _in_two_words(words: SentenceWords, place: int) -> bool:
     """Return whether a place's name goes on: "בן שמן", "נווה צדק"."""
     first = words[place]
     goes_on = first.key in keys("two_word_places") or first.key in keys("particles")
-    short = letter_count(first.text) < MIN_NAME_LENGTH or goes_on
+    short = (letter_count(first.text) < MIN_NAME_LENGTH and not is_common(first.key)) or goes_on
     return short and not words.ends(place)
 
 
@@ -147,9 +182,10 @@ def _cue(words: SentenceWords, place: int) -> tuple[str, str | None]:
     SURE: a name follows. LIKELY: if the word may be a name, it is. The kind is None for people, and
     empty where it isn't part of the name ("חברת").
     """
+    after = "" if words.ends(place) else words[place + 1].key
+    says = after in keys("uncased_says")
     if not words.joined(place):
-        says = not words.ends(place) and words[place + 1].key in keys("uncased_says")
-        return LIKELY if says else "", None
+        return LIKELY if says or _called_to(words, place) else "", None
     word, before = words[place], words[place - 1]
     first = words[place - 2] if place > 1 else None
     if before.key in keys("called") or _pair(first, before.text, "called_in_two_words"):
@@ -166,12 +202,17 @@ def _cue(words: SentenceWords, place: int) -> tuple[str, str | None]:
             return SURE, ""
         if key in keys("titles"):
             return SURE, None
-    likely = before.key in keys("before_people") and words.ends(place)
+    likely = before.key in keys("before_people") and (not after or after.startswith(_FROM))
     likely = likely or before.key in keys("relatives") | keys("toward_people")
     likely = likely or (word.text[0] in "וو" and _holds_name(words, before))
     own = before.key in keys("possessives") and first and first.key in keys("relatives")
-    says = not words.ends(place) and words[place + 1].key in keys("uncased_says")
     return LIKELY if likely or own or says else "", None
+
+
+def _called_to(words: SentenceWords, place: int) -> bool:
+    """Return whether a sentence starts with the word and a mark: "אלון!"."""
+    behind = words.text[words[place].end :].lstrip()
+    return place == 0 and behind.startswith(("!", ","))
 
 
 def _holds_name(words: SentenceWords, word: Word) -> bool:
