@@ -48,20 +48,20 @@ _ASKS_NAME = re.compile("|".join(LISTS["asks_name"]), re.IGNORECASE)
 _PLACE_CODE = re.compile(r"[A-Z]\d{2,3}")
 _WORD = re.compile(r"[^\W\d_]+")
 _CYRILLIC = re.compile("[А-яЁё]")
-# Endings that a Russian name has in other cases than the first.
-_OBLIQUE = re.compile("(?:[аяуюыие]|[оеёи]й|[оеё]м)$")
+# Endings of a Russian name in other cases than the first, and what the first may have instead.
+_ENDINGS = {ending: first for ending, *first in map(str.split, LISTS["russian_endings"])}
 # Patronymics and family names in other cases, and what the first case has instead of the ending.
 _CASES = [
-    (re.compile("(?<=..)([оеё]?вич|[иы]ч)(?:а|у|ем|е)$"), r"\1"),
-    (re.compile("(?<=..)([оеё]вн|ичн)(?:е|у|ой|ы)$"), r"\1а"),
-    (re.compile("(?<=..)([оеё]в|ин)ой$"), r"\1а"),
-    (re.compile("(?<=..)(?:(?<=[оеё]в)ым|(?<=ин)ым|(?<=[^\\Wаеёиоуыэюя])у)$"), ""),
+    (re.compile(of), to) for of, _, to in (of.partition(" ") for of in LISTS["russian_cases"])
 ]
 _RUSSIAN_VERB = re.compile("[а-яё](?:[аияе]те|[аеиы]л[аи]?|[аеиы]ть)$")
 MIN_STEM = 4
+_STREET = re.compile("(?:[нк]|[оеё]в)ой$")
+_FAMILY = re.compile("(?:[оеё]в|[иы]н)[ау]$")
 # "улицу Ленина" is "улица Ленина".
 _KINDS = {key_of(word): word for word in reversed(LISTS["russian_kinds"])}
 _NOT_NAMES = frozenset(" ".join(LISTS["not_names"]).split())
+_AMBIGUOUS = frozenset(" ".join(LISTS["also_words"]).split())
 
 
 def asks_for_name(sentence: str) -> bool:
@@ -90,10 +90,9 @@ def find_mentions(words: SentenceWords, *, answers: bool) -> Iterator[Mention]:
 def _marked(words: SentenceWords, *, answers: bool) -> Iterator[tuple[int, Mention]]:
     """Yield names that the sentence itself marks, each with the place of its first word."""
     for match in _QUOTED.finditer(words.text):
-        text = match[match.lastindex or 0]
-        start = words.place(match.start(match.lastindex or 0))
-        if _is_title(text, match[1] is not None) and not _speaks(words, match.start()):
-            yield start, Mention(text, key_of(text))
+        group = match.lastindex or 0
+        if _is_title(match[group], words.text[: match.start()], angular=match[1] is not None):
+            yield words.place(match.start(group)), Mention(match[group], key_of(match[group]))
     given = [*_LABELLED.finditer(words.text)]
     if answers and (answer := _ANSWER.match(words.text)):
         given.append(answer)
@@ -105,30 +104,22 @@ def _marked(words: SentenceWords, *, answers: bool) -> Iterator[tuple[int, Menti
         capital = match[1][0].isupper()
         name = is_uncased(match[1]) or (match in given and (capital or whole))
         name = name or (match.re is _INTRODUCED and unknown)
-        # "שלום מיכאלה" isn't "שלום מ" before a firm.
-        whole_word = words[words.place(match.start(1))]
-        if words.names.sure(whole_word.key) and whole_word.start < match.start(1):
-            continue
-        # After a known person something else follows.
-        known = len(keys_of_parts) > 1 and words.names.sure(keys_of_parts[0]) is not None
+        # After a known person something else follows; and "שלום מיכאלה" isn't "שלום מ".
+        first = words[words.place(match.start(1))]
+        more = len(keys_of_parts) > 1 or first.start < match.start(1)
+        known = more and words.names.sure(first.key) is not None
         if name and not known and not any(is_common(key, FUNCTION_WORDS) for key in keys_of_parts):
             text = match[1] if capital else _with_capitals(match[1])
             yield words.place(match.start(1)), Mention(text, key_of(text))
 
 
-def _is_title(text: str, angular: bool) -> bool:
-    """Return whether the words between quotation marks are a name rather than what somebody says."""
+def _is_title(text: str, before: str, *, angular: bool) -> bool:
+    """Return whether what is between quotation marks is a name, rather than what somebody says."""
     capital = text[0].isupper() and (angular or _CYRILLIC.match(text) is not None)
-    parts = text.split(" ")
-    if not (capital or is_uncased(text)) or fold(parts[0]) in FUNCTION_WORDS:
-        return False
-    return len(parts) > 1 or not is_common(key_of(text))
-
-
-def _speaks(words: SentenceWords, end: int) -> bool:
-    """Return whether a verb such as "אמר" stands right before the character."""
-    before = words.text[:end].rstrip(" :-–—").split()
-    return bool(before) and key_of(before[-1]) in keys("speaks")
+    first, *more = text.split(" ")
+    common = fold(first) in FUNCTION_WORDS or (not more and is_common(key_of(text)))
+    speaks = key_of((before.rstrip(" :-–—").split() or [""])[-1]) in keys("speaks")
+    return (capital or is_uncased(text)) and not common and not speaks
 
 
 class _Cased:
@@ -161,7 +152,9 @@ class _Cased:
             text = f"{_KINDS.get(kind.key, kind.text)} {self.words.between(place, end)}"
             return end - place, Mention(text, key_of(text))
         text = self.words.between(place, end)
-        mention = Mention(self._nominative(text), key_of(text))
+        before = self.words[place - 1].key if place else ""
+        shown = self._nominative(text, before)
+        mention = Mention(shown, key_of(shown))
         return end - place, mention if end > place + 1 else self._single(place, mention, starts)
 
     def _single(self, place: int, mention: Mention, starts: bool) -> Mention | None:
@@ -180,12 +173,15 @@ class _Cased:
         return Mention(mention.text, mention.key, sure=sure)
 
     def _sure(self, place: int) -> bool:
-        word = self.words[place]
-        if self.names.sure(word.key) is None:
-            return False
-        # Short stems of Russian words are too alike: "Или" and "Илья".
-        stem = len(word.key) < MIN_STEM and _CYRILLIC.match(word.text)
-        return not stem or word.text in self.names.spellings
+        word, names = self.words[place], self.names
+        # Short stems of Russian words are too alike: "Или" and "Илья", "Лев" and "Лёва".
+        alike = len(word.key) < MIN_STEM or word.key in names.also_words
+        if not (alike and _CYRILLIC.match(word.text)):
+            return names.sure(word.key) is not None
+        # Somebody is called: "Сонь, ..."
+        called = {word.text.removesuffix("ь") + ending for ending in "ая"} & names.spellings
+        exact = word.text in names.spellings and word.text not in _AMBIGUOUS
+        return exact or (len(called) > 0 and self.words.text.startswith(word.text + ","))
 
     def _after(self, place: int) -> str:
         return "" if self.words.ends(place) else self.words[place + 1].key
@@ -200,7 +196,9 @@ class _Cased:
         word = self.words[place]
         if not word.capital or self.loud or word.uncased or letter_count(word.text) < 2:
             return False
-        if word.key in keys("acronyms") or word.key in keys("titles"):
+        # "Инна" has the same stem as "ИНН".
+        acronym = word.text.isupper() or not _CYRILLIC.match(word.text)
+        if (acronym and word.key in keys("acronyms")) or word.key in keys("titles"):
             return False
         if keys("not_names").isdisjoint((word.key, word.key.removesuffix("s"))):
             return True
@@ -255,30 +253,36 @@ class _Cased:
         given = self.words[place].key in self.names.given
         return given and self.words[following].key not in self.names.family
 
-    def _nominative(self, text: str) -> str:
+    def _nominative(self, text: str, before: str = "") -> str:
         """Return a Russian name in the first case, as far as known; other names as they are."""
-        if not _CYRILLIC.match(text):
-            return text
-        if key_of(text) in self.names.places:
+        if not _CYRILLIC.match(text) or key_of(text) in self.names.places:
             return self._spelled(text)
-        return _WORD.sub(lambda word: self._spelled(word[0]), text)
+        if before in keys("before_streets") and _STREET.search(text):
+            return text[:-2] + "ая"
+        given, *family = text.split(" ")
+        shown = [self._spelled(given)]
+        for part in family:
+            # Миши Грачёва, but Ольгу Петрову
+            female = "а" if part.endswith("у") and shown[0].endswith(("а", "я")) else ""
+            moved = shown[0] != given and _FAMILY.search(part)
+            shown.append(part[:-1] + female if moved else self._spelled(part))
+        return " ".join(shown)
 
     def _spelled(self, text: str) -> str:
-        key = key_of(text)
-        person, town = self.names.person(key), self.names.places.get(key)
-        known = person or town
-        if text in self.names.spellings:
+        key, names = key_of(text), self.names
+        ending = next((ending for ending in _ENDINGS if text.endswith(ending)), None)
+        if text in names.spellings or ending is None:
             return text
-        if known is None:
-            cases = ((of, to) for of, to in _CASES if of.search(text))
-            return next((of.sub(to, text) for of, to in cases), text)
-        if text.endswith(("е", "ы")) and known + "а" in self.names.spellings:
-            return known + "а"  # Ульяне, though the gazetteer has Ульян, too
-        if text.endswith(("ой", "ую", "ою")) and known[-1] in "вн":
-            return known + "а"  # Петровой
-        # The feminine nominative and the masculine genitive look the same: Александра.
-        same = person and text[-1] in "ая" and known[-1] not in "йь"
-        return text if same or not _OBLIQUE.search(text) else known
+        forms = (text.removesuffix(ending) + to.strip("-") for to in _ENDINGS[ending])
+        if known := next(
+            (form for form in forms if form in names.spellings), names.places.get(key)
+        ):
+            # Of family names, the feminine nominative looks like this case: Громова.
+            if ending == "ой" and known.endswith("й"):
+                return text[:-2] + "ая"
+            return text if ending in "ая" and key in names.family else known
+        cases = ((of, to) for of, to in _CASES if of.search(text))
+        return next((of.sub(to, text) for of, to in cases), text)
 
     def _in_lower_case(self, place: int) -> tuple[int, Mention | None]:
         """Return a name that the gazetteer and the words around it make certain."""
@@ -288,16 +292,16 @@ class _Cased:
             end = place + length
             key = words.key(place, end)
             given, town = key in names.given, names.places.get(key)
-            if key in names.brands and (
-                key not in names.also_words or before in keys("before_brands")
-            ):
+            cued = key not in names.also_words or before in keys("before_brands")
+            if key in names.brands and cued and not (len(key) < MIN_STEM and _CYRILLIC.match(key)):
                 return length, Mention(names.places[key], key)
             spelled = words.between(place, end)
             titled = before in keys("titles") and names.person(key) and not is_common(key)
             relative = given and before in keys("relatives") and key not in names.also_words
             if titled or relative:
                 return self._person_in_lower_case(place, end)
-            if key in names.also_words or letter_count(spelled) <= MIN_NAME_LENGTH:
+            common = key in names.also_words or spelled.lower() in _NOT_NAMES
+            if common or letter_count(spelled) <= MIN_NAME_LENGTH:
                 continue
             after = self._after(end - 1)
             cue = before in keys("before_people") or after in keys("after_people") | keys("says")
@@ -312,8 +316,8 @@ class _Cased:
 
     def _person_in_lower_case(self, place: int, end: int) -> tuple[int, Mention]:
         end = self.words.with_family(end)
-        text = _with_capitals(self.words.between(place, end))
-        return end - place, Mention(self._nominative(text), key_of(text))
+        text = self._nominative(_with_capitals(self.words.between(place, end)))
+        return end - place, Mention(text, key_of(text))
 
 
 def _with_capitals(text: str) -> str:

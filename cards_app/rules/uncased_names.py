@@ -20,7 +20,8 @@ from cards_app.rules.words import letter_count
 
 # What the words before a word say of it.
 SURE, LIKELY = "sure", "likely"
-_SAY_NO_NAME = ("uncased_says", "called", "relatives")
+_NO_NAMES = ("uncased_says", "called", "relatives")
+_CUES = ("titles", "kinds", "definite_kinds", "hidden_kinds")
 
 _ACRONYM = re.compile('[א-ת]+["״”][א-ת]')
 _BEFORE_ACRONYMS = "ובלה"
@@ -35,8 +36,8 @@ _IN = ("ב", "ب")
 _ARTICLES = ("ה", "ال")
 # "זה אלון מהדירה"
 _FROM = ("מה", "من")
-# Verbs that a title stands before, as in "الدكتور يكتب": few names that are unknown start so.
-_VERB = re.compile(r"[يت]\w{2}|س[أيتن]\w|ه[يت]\w|ת\w+י$")
+# What an unknown person's name doesn't have: an article, or the form of a verb ("الدكتور يكتب").
+_NO_PERSON = re.compile(r"ה|[يت]\w{2}|س[أيتن]\w|ه[يت]\w|ת\w+י$")
 
 
 def uncased_name(words: SentenceWords, place: int) -> tuple[int, Mention | None]:
@@ -65,11 +66,11 @@ def uncased_name(words: SentenceWords, place: int) -> tuple[int, Mention | None]
         return 2, _shown(words, place, place + 2, bare, None)
     long_enough = letter_count(word.text) >= MIN_NAME_LENGTH
     in_two_words = kind is not None and _in_two_words(words, place)
-    # An unknown person's name has no article.
-    article = kind is None and word.text.startswith("ה")
-    common = is_common(word.key) or any(word.key in keys(name) for name in _SAY_NO_NAME)
-    common = common or (_VERB.match(word.text) is not None if kind is None else _is_for(word, kind))
-    if cue == SURE and (in_two_words or (long_enough and not article and not common)):
+    common = is_common(word.key) or any(word.key in keys(name) for name in _NO_NAMES)
+    # "מלון ללילה", but רחוב לוינסקי
+    purpose = kind is not None and word.text[0] == "ל" and key_of(kind) not in keys("streets")
+    common = common or purpose or (kind is None and _NO_PERSON.match(word.text) is not None)
+    if cue == SURE and (in_two_words or (long_enough and not common)):
         end = words.with_family(place + 1) if kind is None else _end_of_place(words, place, kind)
         return end - place, _shown(words, place, end, word.text, kind)
     if long_enough and _before_family(words, place):
@@ -92,15 +93,9 @@ def _readings(word: Word) -> Iterator[tuple[str, str]]:
 
 def _fits(words: SentenceWords, prefix: str, key: str) -> bool:
     """Return whether the name may have this prefix."""
-    if key in words.names.places:
-        return len(prefix) < 2 or letter_count(key) > MIN_NAME_LENGTH
-    long_enough = prefix in _BEFORE_SHORT or letter_count(key) > MIN_NAME_LENGTH
-    return long_enough and not prefix.endswith(_IN)
-
-
-def _is_for(word: Word, kind: str) -> bool:
-    """Return whether the word says what a place is for: "מלון ללילה"."""
-    return word.text.startswith("ל") and key_of(kind) not in keys("streets")
+    town = key in words.names.places
+    short = prefix in _BEFORE_SHORT or (town and len(prefix) < 2)
+    return (short or letter_count(key) > MIN_NAME_LENGTH) and (town or not prefix.endswith(_IN))
 
 
 def _known(words: SentenceWords, key: str, end: int, cue: str) -> bool:
@@ -124,9 +119,13 @@ def _known(words: SentenceWords, key: str, end: int, cue: str) -> bool:
 def _before_family(words: SentenceWords, place: int) -> bool:
     """Return whether an unknown word stands before a family name: "שירן כהן"."""
     bare_keys = {key_of(bare) for _, bare in words[place].readings()}
-    cue = any(bare_keys & keys(name) for name in ("titles", "kinds", "definite_kinds", "hidden_kinds"))
-    article = words[place].text.startswith(_ARTICLES)
-    if cue or article or words.ends(place) or is_common(words[place].key):
+    cue = any(bare_keys & keys(name) for name in _CUES)
+    if (
+        cue
+        or words[place].text.startswith(_ARTICLES)
+        or words.ends(place)
+        or is_common(words[place].key)
+    ):
         return False
     return _only_family(words, place + 1) and words[place + 1].key not in words.names.given
 
@@ -183,10 +182,11 @@ def _cue(words: SentenceWords, place: int) -> tuple[str, str | None]:
     empty where it isn't part of the name ("חברת").
     """
     after = "" if words.ends(place) else words[place + 1].key
-    says = after in keys("uncased_says")
+    word, says = words[place], after in keys("uncased_says")
     if not words.joined(place):
-        return LIKELY if says or _called_to(words, place) else "", None
-    word, before = words[place], words[place - 1]
+        called = place == 0 and words.text.startswith((word.text + "!", word.text + ","))
+        return LIKELY if says or called else "", None
+    before = words[place - 1]
     first = words[place - 2] if place > 1 else None
     if before.key in keys("called") or _pair(first, before.text, "called_in_two_words"):
         return SURE, None
@@ -207,12 +207,6 @@ def _cue(words: SentenceWords, place: int) -> tuple[str, str | None]:
     likely = likely or (word.text[0] in "וو" and _holds_name(words, before))
     own = before.key in keys("possessives") and first and first.key in keys("relatives")
     return LIKELY if likely or own or says else "", None
-
-
-def _called_to(words: SentenceWords, place: int) -> bool:
-    """Return whether a sentence starts with the word and a mark: "אלון!"."""
-    behind = words.text[words[place].end :].lstrip()
-    return place == 0 and behind.startswith(("!", ","))
 
 
 def _holds_name(words: SentenceWords, word: Word) -> bool:
