@@ -61,7 +61,7 @@ def _key(word: str) -> str:
         return key
     stem = key.rstrip(_VOWELS)
     stem = _CASE.sub("", stem).rstrip(_VOWELS)
-    return stem if len(stem) > 1 else key
+    return stem if len(stem) > 1 else key[: max(2, len(key) - 1)]
 
 
 def _read(name: str) -> Any:
@@ -82,6 +82,7 @@ def gazetteer() -> Gazetteer:
     """Read when the first card is made: three programs of four never make one."""
     lists = {name: of.split("|") for name, of in _read("gazetteer.json").items()}
     given = [*" ".join(LISTS["people"]).split(), *lists["given"]]
+    family = [*" ".join(LISTS["families"]).split(), *lists["family"]]
     brands = [brand for of in LISTS["brands"] for brand in of.split(", ")]
     places = [*brands, *LISTS["places"], *lists["places"]]
     # Stems of Russian words are too short to tell them from names: "вас" and "Вася".
@@ -89,11 +90,11 @@ def gazetteer() -> Gazetteer:
     common = {key_of(word) for word in words if not _CYRILLIC.match(word)}
     return Gazetteer(
         given=_by_key(given),
-        family=_by_key(lists["family"]),
+        family=_by_key(family),
         places=_by_key(places),
         brands=frozenset(map(key_of, brands)),
         also_words=keys("also_words") | common,
-        spellings=frozenset([*given, *lists["family"], *places]),
+        spellings=frozenset([*given, *family, *places]),
     )
 
 

@@ -29,7 +29,7 @@ MAX_ACRONYM = 4
 
 # Before a capital within a sentence. After anything else, such as a quotation mark or an emoji, the
 # capital may be a sentence's.
-_WITHIN = re.compile(r"[»”)]?[\s\d,'’/&+-]*[\s\d,'’/&+]")
+_WITHIN = re.compile(r"[»”]?[\s\d,'’/&+-]*[\s\d,'’/&+]")
 _BRAND = re.compile(r"[a-z][A-Z][a-z]+")
 # At most three words before a comma or the like, or before a word that goes on.
 _PART = r"[^\W\d_][\w'\"״׳-]{0,20}"
@@ -89,6 +89,8 @@ def find_mentions(words: SentenceWords, *, answers: bool) -> Iterator[Mention]:
 
 def _marked(words: SentenceWords, *, answers: bool) -> Iterator[tuple[int, Mention]]:
     """Yield names that the sentence itself marks, each with the place of its first word."""
+    if not words:
+        return
     for match in _QUOTED.finditer(words.text):
         group = match.lastindex or 0
         if _is_title(match[group], words.text[: match.start()], angular=match[1] is not None):

@@ -110,22 +110,17 @@ def _known(words: SentenceWords, key: str, end: int, cue: str) -> bool:
         return True
     if names.person(key) is None and key not in names.places:
         return False
-    if cue:
-        return not is_common(key) and key not in keys("particles")
+    if cue and not is_common(key) and key not in keys("particles"):
+        return True
     given = key in names.given and key not in keys("before_people")
     return given and end < len(words) and words.joined(end) and _only_family(words, end)
 
 
 def _before_family(words: SentenceWords, place: int) -> bool:
     """Return whether an unknown word stands before a family name: "שירן כהן"."""
-    bare_keys = {key_of(bare) for _, bare in words[place].readings()}
-    cue = any(bare_keys & keys(name) for name in _CUES)
-    if (
-        cue
-        or words[place].text.startswith(_ARTICLES)
-        or words.ends(place)
-        or is_common(words[place].key)
-    ):
+    word, bare_keys = words[place], {key_of(bare) for _, bare in words[place].readings()}
+    cue = word.text.startswith(_ARTICLES) or any(bare_keys & keys(name) for name in _CUES)
+    if cue or words.ends(place) or is_common(word.key) or words[place + 1].text[:2] == "ال":
         return False
     return _only_family(words, place + 1) and words[place + 1].key not in words.names.given
 
