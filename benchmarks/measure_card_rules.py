@@ -6,8 +6,9 @@ A file is one session: ``id``, ``language``, ``messages`` and ``labels``. Prints
 recall in each language and in all. A card's item is right if it shares half of the words of the
 shorter text with a labelled quote, or with one of the messages of its ``also``. Recall counts at
 most three labels a session, as many as a card has room for. A name is right if it is equal to a
-labelled one, or if one of both has all words of the other. ``settled`` and ``open`` are right if
-they are taken from a labelled message; ``settled`` also
+labelled one, or if one of both has all words of the other. Russian words are compared without the
+endings of cases: a card shows the first case, and the labels quote names as they stand.
+``settled`` and ``open`` are right if they are taken from a labelled message; ``settled`` also
 from one that says the same decision. ``--misses`` prints what was missed and what is wrong,
 ``--phrases`` measures cards that are made without the embedder.
 """
@@ -26,6 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from cards_app.memory_card import generate_memory_card
 from cards_app.rules.card import MAX_ITEMS
+from cards_app.rules.gazetteer import key_of
 from cards_app.rules.outcome import Outcome
 from cards_app.rules.statements import Meaning
 from cards_app.rules.words import split_words
@@ -68,10 +70,8 @@ def overlaps(item: str, labelled: Sequence[str]) -> bool:
 
 
 def same_name(item: str, labelled: Sequence[str]) -> bool:
-    ours = set(fold(item).split())
-    return any(
-        ours <= theirs or theirs <= ours for theirs in (set(fold(n).split()) for n in labelled)
-    )
+    ours, *others = ({key_of(word) for word in name.split()} for name in (item, *labelled))
+    return any(ours <= theirs or theirs <= ours for theirs in others)
 
 
 def compare(

@@ -51,9 +51,7 @@ _CYRILLIC = re.compile("[А-яЁё]")
 # Endings of a Russian name in other cases than the first, and what the first may have instead.
 _ENDINGS = {ending: first for ending, *first in map(str.split, LISTS["russian_endings"])}
 # Patronymics and family names in other cases, and what the first case has instead of the ending.
-_CASES = [
-    (re.compile(of), to) for of, _, to in (of.partition(" ") for of in LISTS["russian_cases"])
-]
+_CASES = [(re.compile(of), to) for of, to in map(str.split, LISTS["russian_cases"])]
 _RUSSIAN_VERB = re.compile("[а-яё](?:[аияе]те|[аеиы]л[аи]?|[аеиы]ть)$")
 MIN_STEM = 4
 _STREET = re.compile("(?:[нк]|[оеё]в)ой$")
@@ -70,18 +68,15 @@ def asks_for_name(sentence: str) -> bool:
 
 def find_mentions(words: SentenceWords, *, answers: bool) -> Iterator[Mention]:
     """Yield the names of one sentence. ``answers``: the message before asked for a name."""
-    marked = dict(_marked(words, answers=answers))
+    marked = dict(_marked(words, answers=answers)) if words else {}
     cased = _Cased(words)
     place = 0
     while place < len(words):
-        length, mention = 1, None
+        uncased = words[place].uncased
+        length, mention = uncased_name(words, place) if uncased else cased.name(place)
         if place in marked:
             mention = marked[place]
             length = len(SentenceWords(mention.text))
-        elif words[place].uncased:
-            length, mention = uncased_name(words, place)
-        else:
-            length, mention = cased.name(place)
         if mention is not None:
             yield mention
         place += max(1, length)
@@ -89,8 +84,6 @@ def find_mentions(words: SentenceWords, *, answers: bool) -> Iterator[Mention]:
 
 def _marked(words: SentenceWords, *, answers: bool) -> Iterator[tuple[int, Mention]]:
     """Yield names that the sentence itself marks, each with the place of its first word."""
-    if not words:
-        return
     for match in _QUOTED.finditer(words.text):
         group = match.lastindex or 0
         if _is_title(match[group], words.text[: match.start()], angular=match[1] is not None):
@@ -120,7 +113,8 @@ def _is_title(text: str, before: str, *, angular: bool) -> bool:
     capital = text[0].isupper() and (angular or _CYRILLIC.match(text) is not None)
     first, *more = text.split(" ")
     common = fold(first) in FUNCTION_WORDS or (not more and is_common(key_of(text)))
-    speaks = key_of((before.rstrip(" :-–—").split() or [""])[-1]) in keys("speaks")
+    last = key_of((before.rstrip(" :-–—").split() or [""])[-1])
+    speaks = not keys("speaks").isdisjoint((last, last.lstrip("וو")))
     return (capital or is_uncased(text)) and not common and not speaks
 
 
@@ -153,9 +147,7 @@ class _Cased:
             kind = self.words[place - 1]
             text = f"{_KINDS.get(kind.key, kind.text)} {self.words.between(place, end)}"
             return end - place, Mention(text, key_of(text))
-        text = self.words.between(place, end)
-        before = self.words[place - 1].key if place else ""
-        shown = self._nominative(text, before)
+        shown = self._nominative(self.words.between(place, end), place)
         mention = Mention(shown, key_of(shown))
         return end - place, mention if end > place + 1 else self._single(place, mention, starts)
 
@@ -180,10 +172,11 @@ class _Cased:
         alike = len(word.key) < MIN_STEM or word.key in names.also_words
         if not (alike and _CYRILLIC.match(word.text)):
             return names.sure(word.key) is not None
-        # Somebody is called: "Сонь, ..."
-        called = {word.text.removesuffix("ь") + ending for ending in "ая"} & names.spellings
-        exact = word.text in names.spellings and word.text not in _AMBIGUOUS
-        return exact or (len(called) > 0 and self.words.text.startswith(word.text + ","))
+        if word.key in names.given and self.words.text.startswith(word.text + ","):
+            # Somebody is called: "Вера, ...", "Сонь, ..."
+            forms = {word.text, *(word.text.removesuffix("ь") + ending for ending in "ая")}
+            return not forms.isdisjoint(names.spellings)
+        return word.text in names.spellings and word.text not in _AMBIGUOUS
 
     def _after(self, place: int) -> str:
         return "" if self.words.ends(place) else self.words[place + 1].key
@@ -210,11 +203,9 @@ class _Cased:
 
     def _known_place(self, place: int) -> int:
         """Return the place after a town of several words that starts here, else 0."""
-        if self.words[place].capital and not self.loud:
-            for length in range(self.words.together(place), 1, -1):
-                if self.words.key(place, place + length) in self.names.places:
-                    return place + length
-        return 0
+        capital = self.words[place].capital and not self.loud
+        ends = range(place + self.words.together(place), place + 1, -1) if capital else ()
+        return next((end for end in ends if self.words.key(place, end) in self.names.places), 0)
 
     def _only_starts(self, place: int) -> bool:
         """Return whether the word has its capital from the sentence, unlike those after it."""
@@ -255,11 +246,12 @@ class _Cased:
         given = self.words[place].key in self.names.given
         return given and self.words[following].key not in self.names.family
 
-    def _nominative(self, text: str, before: str = "") -> str:
+    def _nominative(self, text: str, place: int = 0) -> str:
         """Return a Russian name in the first case, as far as known; other names as they are."""
         if not _CYRILLIC.match(text) or key_of(text) in self.names.places:
             return self._spelled(text)
-        if before in keys("before_streets") and _STREET.search(text):
+        before = place and self.words[place - 1].key in keys("before_streets")
+        if before and _STREET.search(text):
             return text[:-2] + "ая"
         given, *family = text.split(" ")
         shown = [self._spelled(given)]
@@ -276,15 +268,14 @@ class _Cased:
         if text in names.spellings or ending is None:
             return text
         forms = (text.removesuffix(ending) + to.strip("-") for to in _ENDINGS[ending])
-        if known := next(
-            (form for form in forms if form in names.spellings), names.places.get(key)
-        ):
+        known = next((form for form in forms if form in names.spellings), names.places.get(key))
+        if known and ending == "ой" and known.endswith("й"):
+            return text[:-2] + "ая"
+        if known:
             # Of family names, the feminine nominative looks like this case: Громова.
-            if ending == "ой" and known.endswith("й"):
-                return text[:-2] + "ая"
             return text if ending in "ая" and key in names.family else known
         cases = ((of, to) for of, to in _CASES if of.search(text))
-        return next((of.sub(to, text) for of, to in cases), text)
+        return next((of.sub(to.strip("-"), text) for of, to in cases), text)
 
     def _in_lower_case(self, place: int) -> tuple[int, Mention | None]:
         """Return a name that the gazetteer and the words around it make certain."""
@@ -299,10 +290,9 @@ class _Cased:
                 return length, Mention(names.places[key], key)
             spelled = words.between(place, end)
             titled = before in keys("titles") and names.person(key) and not is_common(key)
-            relative = given and before in keys("relatives") and key not in names.also_words
-            if titled or relative:
-                return self._person_in_lower_case(place, end)
             common = key in names.also_words or spelled.lower() in _NOT_NAMES
+            if titled or (given and before in keys("relatives") and not common):
+                return self._person_in_lower_case(place, end)
             if common or letter_count(spelled) <= MIN_NAME_LENGTH:
                 continue
             after = self._after(end - 1)

@@ -37,7 +37,7 @@ _ARTICLES = ("ה", "ال")
 # "זה אלון מהדירה"
 _FROM = ("מה", "من")
 # What an unknown person's name doesn't have: an article, or the form of a verb ("الدكتور يكتب").
-_NO_PERSON = re.compile(r"ה|[يت]\w{2}|س[أيتن]\w|ه[يت]\w|ת\w+י$")
+_NO_PERSON = re.compile(r"ה|[يت]\w{2}|س[أيتن]\w|ه[يت]\w|ب[يتنس]\w|م\w+ش$|ת\w+י$")
 
 
 def uncased_name(words: SentenceWords, place: int) -> tuple[int, Mention | None]:
@@ -48,14 +48,13 @@ def uncased_name(words: SentenceWords, place: int) -> tuple[int, Mention | None]
     cue, kind = _cue(words, place)
     readings = list(_readings(word))
     for length in range(words.together(place), 0, -1):
+        more = [each.key for each in words[place + 1 : place + length]]
         for prefix, bare in readings:
-            key = " ".join(
-                [key_of(bare), *(each.key for each in words[place + 1 : place + length])]
-            )
+            key = " ".join([key_of(bare), *more])
             at_firm = prefix in _IN and key in words.names.brands
             known = at_firm or _known(words, key, place + length, cue)
             if known and _fits(words, prefix, key):
-                end = place + length
+                end, kind = place + length, None if prefix else kind
                 if kind is not None:
                     end = max(end, _end_of_place(words, place, kind))
                 elif key not in words.names.places:
@@ -101,16 +100,12 @@ def _fits(words: SentenceWords, prefix: str, key: str) -> bool:
 def _known(words: SentenceWords, key: str, end: int, cue: str) -> bool:
     """Return whether the key is a name: an ambiguous one needs a cue or a family name behind it."""
     names = words.names
+    known = names.person(key) is not None or key in names.places
     if " " in key:
-        known = names.person(key) is not None or key in names.places
         return known and key not in names.also_words
-    if letter_count(key) < MIN_NAME_LENGTH and not cue:
+    if not known or (letter_count(key) < MIN_NAME_LENGTH and not cue):
         return False
-    if names.sure(key):
-        return True
-    if names.person(key) is None and key not in names.places:
-        return False
-    if cue and not is_common(key) and key not in keys("particles"):
+    if names.sure(key) or (cue and not is_common(key) and key not in keys("particles")):
         return True
     given = key in names.given and key not in keys("before_people")
     return given and end < len(words) and words.joined(end) and _only_family(words, end)
@@ -132,9 +127,7 @@ def _only_family(words: SentenceWords, place: int) -> bool:
 
 
 def _shown(words: SentenceWords, place: int, end: int, first: str, kind: str | None) -> Mention:
-    text = first + words.text[words[place].end : words[end - 1].end]
-    if kind:
-        text = f"{kind} {text}"
+    text = (f"{kind} " if kind else "") + first + words.text[words[place].end : words[end - 1].end]
     return Mention(text, key_of(text))
 
 
@@ -177,7 +170,10 @@ def _cue(words: SentenceWords, place: int) -> tuple[str, str | None]:
     empty where it isn't part of the name ("חברת").
     """
     after = "" if words.ends(place) else words[place + 1].key
-    word, says = words[place], after in keys("uncased_says")
+    # "גל אמרה", "גל ודנה"
+    word, names = words[place], words.names
+    with_name = word.key in names.given and after[:1] in ("ו", "و") and names.sure(after[1:])
+    says = with_name or after in keys("uncased_says")
     if not words.joined(place):
         called = place == 0 and words.text.startswith((word.text + "!", word.text + ","))
         return LIKELY if says or called else "", None
@@ -209,8 +205,7 @@ def _holds_name(words: SentenceWords, word: Word) -> bool:
 
 
 def _pair(first: Word | None, second: str, name: str) -> str | None:
-    readings = first.readings() if first else ()
-    pairs = (f"{bare} {second}" for _, bare in readings)
+    pairs = (f"{bare} {second}" for _, bare in (first.readings() if first else ()))
     return next((pair for pair in pairs if pair in LISTS[name]), None)
 
 
@@ -221,6 +216,4 @@ def _acronym(word: str) -> Mention | None:
     bare = without_marks(word)
     rests = map(key_of, [bare, *(bare.removeprefix(each) for each in "והבלמשכ")])
     no_name = any(rest in keys("abbreviations") for rest in rests) or _YEAR.fullmatch(bare)
-    if len(bare) < MIN_NAME_LENGTH or no_name:
-        return None
-    return Mention(word, key_of(word))
+    return None if len(bare) < MIN_NAME_LENGTH or no_name else Mention(word, key_of(word))
