@@ -37,7 +37,9 @@ _PARTS = f"{_PART}(?: {_PART}){{0,2}}"
 _CLAUSE = rf"({_PARTS})(?=\s*(?:[^\w\s'\"״׳-]|$)| (?:{'|'.join(LISTS['going_on'])}))"
 _ANSWER = re.compile(rf"\s*{_CLAUSE}")
 _WELCOMES = re.compile(f"(?:{'|'.join(LISTS['welcomes'])}){_CLAUSE}")
-_IN_QUOTES = r"([^\W\d_][\w-]{0,20}(?: [^\W\d_][\w-]{0,20}){1,3}|[^\W\d_][\w-]{2,20})"
+# With the vowels of Arabic.
+_LETTERS = r"[^\W\d_][\w\u064b-\u0652-]"
+_IN_QUOTES = rf"({_LETTERS}{{0,20}}(?: {_LETTERS}{{0,20}}){{1,3}}|{_LETTERS}{{2,20}})"
 _QUOTED = re.compile(
     rf"(?<!\w)[ושהבלמכوفبل]{{0,3}}(?:«{_IN_QUOTES}»|[\"״“„]{_IN_QUOTES}[\"״“”]|'{_IN_QUOTES}')(?!\w)"
 )
@@ -54,8 +56,6 @@ _ENDINGS = {ending: first for ending, *first in map(str.split, LISTS["russian_en
 _CASES = [(re.compile(of), to) for of, to in map(str.split, LISTS["russian_cases"])]
 _RUSSIAN_VERB = re.compile("[а-яё](?:[аияе]те|[аеиы]л[аи]?|[аеиы]ть)$")
 MIN_STEM = 4
-_STREET = re.compile("(?:[нк]|[оеё]в)ой$")
-_FAMILY = re.compile("(?:[оеё]в|[иы]н)[ау]$")
 # "улицу Ленина" is "улица Ленина".
 _KINDS = {key_of(word): word for word in reversed(LISTS["russian_kinds"])}
 _NOT_NAMES = frozenset(" ".join(LISTS["not_names"]).split())
@@ -251,14 +251,14 @@ class _Cased:
         if not _CYRILLIC.match(text) or key_of(text) in self.names.places:
             return self._spelled(text)
         before = place and self.words[place - 1].key in keys("before_streets")
-        if before and _STREET.search(text):
+        if before and text.endswith(tuple(LISTS["russian_streets"])):
             return text[:-2] + "ая"
         given, *family = text.split(" ")
         shown = [self._spelled(given)]
         for part in family:
             # Миши Грачёва, but Ольгу Петрову
             female = "а" if part.endswith("у") and shown[0].endswith(("а", "я")) else ""
-            moved = shown[0] != given and _FAMILY.search(part)
+            moved = shown[0] != given and part.endswith(tuple(LISTS["russian_families"]))
             shown.append(part[:-1] + female if moved else self._spelled(part))
         return " ".join(shown)
 

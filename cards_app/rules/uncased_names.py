@@ -47,13 +47,15 @@ def uncased_name(words: SentenceWords, place: int) -> tuple[int, Mention | None]
         return 1, _acronym(word.text)
     cue, kind = _cue(words, place)
     readings = list(_readings(word))
+    toward = place > 0 and words[place - 1].key in keys("toward_people")
     for length in range(words.together(place), 0, -1):
         more = [each.key for each in words[place + 1 : place + length]]
         for prefix, bare in readings:
             key = " ".join([key_of(bare), *more])
-            at_firm = prefix in _IN and key in words.names.brands
-            known = at_firm or _known(words, key, place + length, cue)
-            if known and _fits(words, prefix, key):
+            # "תגיד לשי", but "זה לשיר"
+            evidence = cue if toward or prefix in ("", "ו", "و") else ""
+            known = _fits(words, prefix, key) and _known(words, key, place + length, evidence)
+            if known or (prefix in _IN and key in words.names.brands):
                 end, kind = place + length, None if prefix else kind
                 if kind is not None:
                     end = max(end, _end_of_place(words, place, kind))
