@@ -147,8 +147,8 @@ class _Cased:
             kind = self.words[place - 1]
             text = f"{_KINDS.get(kind.key, kind.text)} {self.words.between(place, end)}"
             return end - place, Mention(text, key_of(text))
-        shown = self._nominative(self.words.between(place, end), place)
-        mention = Mention(shown, key_of(shown))
+        text = self.words.between(place, end)
+        mention = Mention(self._nominative(text, place), key_of(text))
         return end - place, mention if end > place + 1 else self._single(place, mention, starts)
 
     def _single(self, place: int, mention: Mention, starts: bool) -> Mention | None:
@@ -308,8 +308,8 @@ class _Cased:
 
     def _person_in_lower_case(self, place: int, end: int) -> tuple[int, Mention]:
         end = self.words.with_family(end)
-        text = self._nominative(_with_capitals(self.words.between(place, end)))
-        return end - place, Mention(text, key_of(text))
+        text = _with_capitals(self.words.between(place, end))
+        return end - place, Mention(self._nominative(text), key_of(text))
 
 
 def _with_capitals(text: str) -> str:
