@@ -297,10 +297,10 @@ class _Cased:
                 continue
             after = self._after(end - 1)
             cue = before in keys("before_people") or after in keys("after_people") | keys("says")
-            # Without a cue, Russian words are too alike in other cases than the first.
+            # Russian words are too alike in other cases than the first: "дарю" and "Даря".
             first_case = not _CYRILLIC.match(key) or spelled.capitalize() in names.spellings
-            alone = first_case and key not in keys("words_in_lower_case")
-            if given and (cue or alone or self.only_people):
+            cue = cue or self.only_people or key not in keys("words_in_lower_case")
+            if given and first_case and cue:
                 return self._person_in_lower_case(place, end)
             if town and letter_count(key) > MIN_NAME_LENGTH and before in keys("before_places"):
                 return length, Mention(town, key)
