@@ -85,9 +85,11 @@ def find_mentions(words: SentenceWords, *, answers: bool) -> Iterator[Mention]:
 def _marked(words: SentenceWords, *, answers: bool) -> Iterator[tuple[int, Mention]]:
     """Yield names that the sentence itself marks, each with the place of its first word."""
     for match in _QUOTED.finditer(words.text):
-        group = match.lastindex or 0
-        if _is_title(match[group], words.text[: match.start()], angular=match[1] is not None):
-            yield words.place(match.start(group)), Mention(match[group], key_of(match[group]))
+        text = match[match.lastindex or 0]
+        place = words.place(match.start(match.lastindex or 0))
+        before = words[place - 1].key if place else ""
+        if _is_title(text, before, angular=match[1] is not None):
+            yield place, Mention(text, key_of(text))
     given = [*_LABELLED.finditer(words.text)]
     if answers and (answer := _ANSWER.match(words.text)):
         given.append(answer)
@@ -113,8 +115,7 @@ def _is_title(text: str, before: str, *, angular: bool) -> bool:
     capital = text[0].isupper() and (angular or _CYRILLIC.match(text) is not None)
     first, *more = text.split(" ")
     common = fold(first) in FUNCTION_WORDS or (not more and is_common(key_of(text)))
-    last = key_of((before.rstrip(" :-–—").split() or [""])[-1])
-    speaks = not keys("speaks").isdisjoint((last, last.lstrip("וو")))
+    speaks = not keys("speaks").isdisjoint((before, before.lstrip("וو")))
     return (capital or is_uncased(text)) and not common and not speaks
 
 
@@ -230,10 +231,9 @@ class _Cased:
             joined = all(self.words.joined(each) for each in range(end, following + 1))
             if not joined or following - end > 2 or not self._may_start(following):
                 break
-            if following > end and self._of_a_person(place, following):
-                break
             code = _PLACE_CODE.fullmatch(self.words[following].text)
-            if code and self.words[place].key in keys("everyday"):
+            apart = following > end and self._of_a_person(place, following)
+            if apart or (code and self.words[place].key in keys("everyday")):
                 break
             end = following + 1
         found = [word.key for word in self.words[place:end] if word.key not in keys("links")]
