@@ -327,7 +327,7 @@ class StorageFull(MiddlewareMixin):
     ) -> HttpResponseBase | None:
         if not storage.is_caused_by_full_disk(exception, settings.DATA_DIR):
             return None
-        logger.critical("The disk is full: %s could not be served.", request.path)
+        logger.critical("The disk is full: %s could not be served.", logfile.view_address(request))
         if request.path_info.startswith("/api/"):
             return error_response("storage_full", storage.STORAGE_FULL, status=507)
         return render(request, "507.html", {"text": _(storage.STORAGE_FULL)}, status=507)
