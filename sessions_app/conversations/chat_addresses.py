@@ -187,8 +187,7 @@ def address_change(event: AddressChanged, *, godfather: Collection[str]) -> Chat
 def _moved_already(gone: list[str], come: list[str], at: datetime) -> Chat | None:
     """Return the chat that already made this change: it was reported twice or by two providers."""
     theirs = ChatAddress.objects.filter(address__in=all_forms(gone))
-    left = theirs.filter(left_at__gte=at - CHANGE_SLACK)
-    arrived = Q(left_at__isnull=True, chat__in=left.values("chat"))
+    arrived = Q(left_at=None, chat__in=theirs.filter(left_at__gte=at - CHANGE_SLACK).values("chat"))
     moved_on = Q(left_at__gte=at, chat__in=theirs.values("chat"))
     there = ChatAddress.objects.filter(arrived | moved_on, address__in=all_forms(come))
     link = there.exclude(address__in=all_forms(gone)).select_related("chat").first()

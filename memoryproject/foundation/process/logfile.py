@@ -47,8 +47,6 @@ _ADDED = re.compile(
 )
 
 SERVER_ERROR = 500
-# Of an address without a view: "/api/v1/chats".
-KNOWN_PARTS = 4
 
 
 def without_quotes(text: str) -> str:
@@ -94,12 +92,11 @@ class RefusalsInOneLine(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         request = getattr(record, "request", None)
-        if isinstance(record.args, tuple) and record.args and hasattr(request, "path"):
-            *others, last = record.args
-            is_path = isinstance(last, str) and last.startswith("/")
-            record.args = (*others, view_address(request) if is_path else last)
+        if hasattr(request, "path"):
             # JSON would have all of the address; its line has the request's id.
             record.request = log_ids().get("request", "")
+            if record.args:
+                record.args = (*tuple(record.args)[:-1], view_address(request))
         if getattr(record, "status_code", SERVER_ERROR) < SERVER_ERROR:
             record.exc_info = record.exc_text = None
         return True
@@ -107,9 +104,8 @@ class RefusalsInOneLine(logging.Filter):
 
 def view_address(request: Any) -> str:
     """Return the pattern of a request's address; of an unknown address its beginning."""
-    if match := request.resolver_match:
-        return f"/{match.route}"
-    return "/".join(request.path.split("/")[:KNOWN_PARTS])
+    match = request.resolver_match
+    return f"/{match.route}" if match else "/".join(request.path.split("/")[:4])
 
 
 class PrivateFileHandler(logging.handlers.WatchedFileHandler):
