@@ -191,6 +191,7 @@ class RequestIds:
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         sent = request.headers.get(REQUEST_ID, "")
         request_id = sent if _REQUEST_ID.fullmatch(sent) else uuid.uuid4().hex
+        request.META["HTTP_X_REQUEST_ID"] = request_id
         with logfile.log_context(request=request_id):
             response = self._traced(request)
         response[REQUEST_ID] = request_id

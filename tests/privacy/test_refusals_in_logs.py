@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Callable
 from pathlib import Path
@@ -118,10 +119,12 @@ def test_a_refusal_names_no_person_and_no_key(
     secret = token_create(name="all", scopes=["read", "write"], actor=COMMAND_LINE).secret
     headers = {"Authorization": f"Token {secret}"}
     before = logged()
-    assert getattr(client, method)(address, headers=headers).status_code == status
+    response = getattr(client, method)(address, headers=headers)
+    assert response.status_code == status
     (line,) = logged().removeprefix(before).splitlines()
     assert stays in line
     as_json = [ContentlessJsonFormatter("%(message)s").format(each) for each in caplog.records]
+    assert [json.loads(each)["request"] for each in as_json] == [response["X-Request-ID"]]
     assert "vexor" not in f"{line} {as_json}"
 
 

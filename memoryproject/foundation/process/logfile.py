@@ -91,10 +91,11 @@ class RefusalsInOneLine(logging.Filter):
     """
 
     def filter(self, record: logging.LogRecord) -> bool:
-        request = getattr(record, "request", None)
+        request: Any = getattr(record, "request", None)
         if hasattr(request, "path"):
-            # JSON would have all of the address; its line has the request's id.
-            record.request = log_ids().get("request", "")
+            # JSON would have all of the address; its line has the request's id, also now that the
+            # context has ended.
+            record.request = request.META.get("HTTP_X_REQUEST_ID", "")
             if record.args:
                 record.args = (*tuple(record.args)[:-1], view_address(request))
         if getattr(record, "status_code", SERVER_ERROR) < SERVER_ERROR:
