@@ -155,3 +155,26 @@ def test_who_left_a_number_for_the_owners_is_reached_by_their_id(world: World) -
     world.receive(moved(Party(phone=CLIENT[:11]), Party(phone=GODFATHER[:11])))
     left = Chat.objects.exclude(whatsapp_chat=GODFATHER).get()
     assert (left.whatsapp_chat, left.client_phone) == (f"{IDS['Y']}@bsuid", "")
+
+
+@pytest.mark.parametrize("writes_first", [False, True])
+@pytest.mark.parametrize("is_taken", [False, True])
+def test_a_change_that_names_the_new_user_id(
+    writes_first: bool, is_taken: bool, world: World
+) -> None:
+    """With a new number Meta gives a new id; what is written may come before the announcement."""
+    town = Town(world, with_ids=True)
+    for step in ["R@B"] * is_taken + ["Y@A"]:
+        town.step(step)
+    at = town.now + timedelta(seconds=10)
+    old = Party(phone=NUMBERS["A"], bsuid=IDS["Y"])
+    new = Party(phone=NUMBERS["B"], bsuid="US.30000000000000000001")
+    here = {"party": new, "timestamp": at + timedelta(seconds=20)}
+    if writes_first:
+        assert "mazda" not in str(world.say(f"{NUMBERS['B']}@c.us", "hello", **here))
+    world.receive(moved(old, new, at=at))
+    seen = world.seen_by_model(f"{NUMBERS['B']}@c.us", "what is my word?", **here)
+    assert ("mazda" in seen, "lupus" in seen) == (True, False)
+    town.now = at + timedelta(minutes=2)
+    assert is_taken == ("lupus" in town.seen("R@C", "what is my word?"))
+    assert world.chat(f"{NUMBERS['B']}@c.us").addresses.filter(address__endswith="@bsuid").exists()
