@@ -191,6 +191,7 @@ class RequestIds:
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         sent = request.headers.get(REQUEST_ID, "")
         request_id = sent if _REQUEST_ID.fullmatch(sent) else uuid.uuid4().hex
+        request.META["HTTP_X_REQUEST_ID"] = request_id
         with logfile.log_context(request=request_id):
             response = self._traced(request)
         response[REQUEST_ID] = request_id
@@ -327,7 +328,7 @@ class StorageFull(MiddlewareMixin):
     ) -> HttpResponseBase | None:
         if not storage.is_caused_by_full_disk(exception, settings.DATA_DIR):
             return None
-        logger.critical("The disk is full: %s could not be served.", request.path)
+        logger.critical("The disk is full: %s could not be served.", logfile.view_address(request))
         if request.path_info.startswith("/api/"):
             return error_response("storage_full", storage.STORAGE_FULL, status=507)
         return render(request, "507.html", {"text": _(storage.STORAGE_FULL)}, status=507)

@@ -23,7 +23,7 @@ from memoryproject.foundation.text.phone_numbers import number_shown
 from sessions_app.models import Chat, ChatAddress, Message, Note
 from sessions_app.models.messages import Role
 from sessions_app.person.person_pages import sections_shown
-from sessions_app.presentation.message_kinds import SOMEBODY, Kind, kind_of
+from sessions_app.presentation.message_kinds import SOMEBODY, Kind, kind_of, text_got
 
 ROWS_AT_ONCE = 200
 # A piece of the page: the name of its template, and the values that this shows.
@@ -63,6 +63,10 @@ class Said:
     @property
     def is_persons(self) -> bool:
         return self.message.role == Role.USER
+
+    @property
+    def text(self) -> str:
+        return text_got(self.message)
 
     @property
     def is_summary(self) -> bool:

@@ -99,6 +99,14 @@ class Bubble:
         return message_kinds.kind_of(self.message.kind)
 
     @property
+    def text(self) -> str:
+        return message_kinds.text_got(self.message)
+
+    @property
+    def quoted_text(self) -> str:
+        return message_kinds.text_got(self.quoted) if self.quoted else ""
+
+    @property
     def our_number(self) -> str:
         """Return the id of our number that the message came to or went out by, if we have more."""
         number = self.message.number_id

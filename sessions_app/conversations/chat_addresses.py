@@ -15,9 +15,10 @@ from typing import cast
 from uuid import UUID
 
 from django.db import connection
+from django.db.models import Q
 from django.utils import timezone
 
-from memoryproject.foundation.integrations.whatsapp.events import Party
+from memoryproject.foundation.integrations.whatsapp.events import AddressChanged, Party
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
     BSUID_DOMAIN,
     EXTERNAL_DOMAIN,
@@ -30,13 +31,13 @@ from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
 from memoryproject.foundation.process.narrowing import instance
 from sessions_app.conversations.session_lifecycle import activity_record
 from sessions_app.models import Chat, ChatAddress, ChatSession, InboundDelivery, Provider
+from sessions_app.models.chats import CLIENT, chat_role
 from sessions_app.signals import one_person_found
 
 logger = logging.getLogger(__name__)
 
-# Webhooks arrive out of order: a message shortly before the announced number change may already
-# come from the new number.
-CHANGE_SLACK = timedelta(hours=1)
+# A change that is reported once more, by another of our numbers, may have a later time.
+CHANGE_SLACK = timedelta(days=1)
 
 
 def addresses_lock(addresses: Iterable[str]) -> None:
@@ -114,7 +115,7 @@ def chat_of_party(
     known = _known(shown, at)
     bsuid = f"{party.bsuid}@bsuid" if party.bsuid else None
     for address in list(known):
-        if bsuid and address != bsuid and _belongs_to_another(known[address], bsuid):
+        if bsuid and address != bsuid and _belongs_to_another(known[address], bsuid, known):
             _detach(known.pop(address).chat, [address])
     _leave_out_other_forms(known, shown)
     chats = {link.chat_id: link.chat for link in known.values()}
@@ -139,54 +140,67 @@ def chat_of_party(
     return _seen(chat, provider=provider, number_id=number_id, name=party.name)
 
 
-def address_change(*, provider: str, number_id: str, old: Party, new: Party, at: datetime) -> Chat:
+def address_change(event: AddressChanged, *, godfather: Collection[str]) -> Chat:
     """Move a person from one number (or business-scoped id) to another.
 
-    The new address joins the old chat. If the new address has a chat that began only with the
-    change, both belong to one person and are merged. An older chat there belongs to the
-    number's previous owner and stays theirs. Call it in a transaction.
+    The new address joins the old chat. If the new address has a chat that began only after the
+    change, both belong to one person and are merged. Any other chat there belongs to the number's
+    previous owner and stays theirs, without the number. Only the owner's number (``godfather``)
+    keeps its chat: a client's is not reached by it. Call it in a transaction.
     """
-    gone, come = old.addresses(), new.addresses()
+    provider, new, at = event.provider, event.new, event.timestamp
+    gone, come = event.old.addresses(), new.addresses()
     addresses_lock([*gone, *come])
-    moved = _moved_already(gone, come)
-    if moved is not None:
+    if (moved := _moved_already(gone, come, at)) is not None:
         return moved
-    chat = chat_for_party(provider=provider, number_id=number_id, party=old, at=at)
+    chat = chat_for_party(provider=provider, number_id=event.number_id, party=event.old, at=at)
     before = all_forms(gone)
     origin = chat.addresses.filter(address__in=before).values_list("origin", flat=True).first()
+    is_client = chat_role(chat, godfather=godfather) == CLIENT
     for address in come:
         forms = address_forms(address)
+        # The person moved on since then, as was reported sooner.
+        is_reached = not ChatAddress.objects.filter(address__in=forms, left_at__gt=at).exists()
         others = Chat.objects.filter(addresses__address__in=forms).exclude(pk=chat.pk)
         for other in others.distinct():
             # Another form of the same number is no new number.
-            if address in before or _began_after(other, at):
+            if address in before or _began_with(other, chat, new, at):
                 chat = _merge(chat, other)
+            elif is_client and not all_forms([address]).isdisjoint(godfather):
+                is_reached = False
             else:
-                _detach(other, forms)
-        _link(chat, provider=provider, address=address, origin=origin)
+                phones = other.addresses.filter(address__endswith=f"@{PERSON_DOMAIN}")
+                _detach(other, forms if is_reached else [each.address for each in phones])
+        if is_reached:
+            _link(chat, provider=provider, address=address, origin=origin)
+            if address == f"{new.phone}@c.us":
+                _take_phone(chat, address, at, origin)
     # A new number leaves the old number behind, a new id the old id; not one the other.
     replaced = {address.partition("@")[2] for address in come}
     left = [each for each in before - all_forms(come) if each.partition("@")[2] in replaced]
     ChatAddress.objects.filter(chat=chat, address__in=left).update(left_at=at)
-    if new.phone:
-        _take_phone(chat, f"{new.phone}@c.us", at, origin)
+    _reached_without(chat, left)
     logger.info("Chat %s moved to a new address.", chat.id)
     return chat
 
 
-def _moved_already(gone: list[str], come: list[str]) -> Chat | None:
+def _moved_already(gone: list[str], come: list[str], at: datetime) -> Chat | None:
     """Return the chat that already made this change: it was reported twice or by two providers."""
-    left = ChatAddress.objects.filter(address__in=all_forms(gone), left_at__isnull=False)
-    arrived = ChatAddress.objects.filter(
-        address__in=all_forms(come), left_at__isnull=True, chat__in=left.values("chat")
-    ).select_related("chat")
-    link = arrived.first()
+    theirs = ChatAddress.objects.filter(address__in=all_forms(gone))
+    arrived = Q(left_at=None, chat__in=theirs.filter(left_at__gte=at - CHANGE_SLACK).values("chat"))
+    moved_on = Q(left_at__gte=at, chat__in=theirs.values("chat"))
+    there = ChatAddress.objects.filter(arrived | moved_on, address__in=all_forms(come))
+    link = there.exclude(address__in=all_forms(gone)).select_related("chat").first()
     return link.chat if link else None
 
 
-def _began_after(chat: Chat, at: datetime) -> bool:
-    first = chat.messages.order_by("timestamp").values_list("timestamp", flat=True).first()
-    return first is None or first >= at - CHANGE_SLACK
+def _began_with(other: Chat, chat: Chat, new: Party, at: datetime) -> bool:
+    """Return whether a chat began after the change of an address, and with nobody else's id."""
+    if other.created_at <= at or other.messages.filter(timestamp__lte=at).exists():
+        return False
+    ids = ChatAddress.objects.filter(address__endswith="@bsuid", left_at__isnull=True)
+    theirs = ids.filter(chat=other).exclude(address=f"{new.bsuid}@bsuid")
+    return not (theirs.exists() and ids.filter(chat=chat).exists())
 
 
 def _known(addresses: list[str], at: datetime) -> dict[str, ChatAddress]:
@@ -234,8 +248,16 @@ def _has_talked(chat: Chat) -> bool:
     return chat.messages.exists() or chat.turns.exists()
 
 
-def _belongs_to_another(link: ChatAddress, bsuid: str) -> bool:
-    """Return whether the person of this link is known under another business-scoped id."""
+def _belongs_to_another(link: ChatAddress, bsuid: str, known: dict[str, ChatAddress]) -> bool:
+    """Return whether the person of this link isn't the one of this business-scoped id.
+
+    They are known under another id, or that id's person, in another chat, by another number.
+    """
+    own = known.get(bsuid)
+    if own is not None and own.chat_id != link.chat_id:
+        phones = own.chat.addresses.filter(address__endswith="@c.us", origin=own.origin)
+        if phones.exclude(address__in=address_forms(link.address)).exists():
+            return True
     others = link.chat.addresses.filter(
         address__endswith="@bsuid", left_at__isnull=True, origin=link.origin
     )
@@ -245,12 +267,17 @@ def _belongs_to_another(link: ChatAddress, bsuid: str) -> bool:
 def _detach(chat: Chat, addresses: Collection[str]) -> None:
     """Remove addresses from the old chat, which keeps its memory: the number changed hands."""
     chat.addresses.filter(address__in=addresses).delete()
+    _reached_without(chat, addresses)
+    logger.warning("Address of chat %s changed hands and was detached from it.", chat.id)
+
+
+def _reached_without(chat: Chat, addresses: Collection[str]) -> None:
+    """Give a chat another main address, if it was one of those that it has no longer."""
     if chat.whatsapp_chat in addresses:
         rest = chat.addresses.filter(left_at__isnull=True).first()
         chat.whatsapp_chat = rest.address if rest else f"{chat.id.hex}@detached"
         chat.client_phone = _phone_of(chat.whatsapp_chat)
         chat.save(update_fields=["whatsapp_chat", "client_phone", "updated_at"])
-    logger.warning("Address of chat %s changed hands and was detached from it.", chat.id)
 
 
 def _one_person(chats: list[Chat]) -> Chat | None:
@@ -302,8 +329,7 @@ def _saved_name_take(chat: Chat) -> None:
 
 
 def _link(chat: Chat, *, provider: str, address: str, origin: UUID | None = None) -> None:
-    linked = chat.addresses.filter(provider=provider, address=address, left_at__isnull=True)
-    if linked.exists():
+    if chat.addresses.filter(provider=provider, address=address, left_at__isnull=True).exists():
         return
     ChatAddress.objects.update_or_create(
         provider=provider,

@@ -219,13 +219,7 @@ def _process(event: Event, rules: IntakeRules, now: datetime) -> EventResult:
             now=now,
         )
     if isinstance(event, events.AddressChanged):
-        chat = chat_addresses.address_change(
-            provider=event.provider,
-            number_id=event.number_id,
-            old=event.old,
-            new=event.new,
-            at=event.timestamp,
-        )
+        chat = chat_addresses.address_change(event, godfather=rules.chat_memory.godfather)
         return EventResult("address changed", chat)
     if isinstance(event, events.OldMessages):
         return take_history.history_take(event=event, rules=rules, now=now)

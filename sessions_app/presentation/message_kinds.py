@@ -13,6 +13,8 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_lazy as _
 
 from memoryproject.foundation.admin_kit.display import shown_labelled
+from memoryproject.foundation.integrations.whatsapp.markdown import to_whatsapp
+from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS
 from memoryproject.foundation.tables import read_table
 from sessions_app.models import Chat, Message
 from sessions_app.models.chats import GODFATHER, chat_role
@@ -48,6 +50,14 @@ def shown_message(message: Message) -> SafeString:
     """Return a message for lists; one that isn't text begins with its kind."""
     kind = kind_of(message.kind)
     return shown_labelled(str(kind.name) if kind else "", message.content)
+
+
+def text_got(message: Message) -> str:
+    """Return a message as the person got it: the Markdown of an answer is sent in other marks."""
+    is_markdown = message.answers_id is not None and "system_text" not in message.metadata
+    # Programs and terminals get it as it is.
+    is_sent = is_markdown and message.provider in PROVIDERS
+    return to_whatsapp(message.content) if is_sent else message.content
 
 
 def kind_of(kind: str) -> Kind | None:

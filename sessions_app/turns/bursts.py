@@ -204,4 +204,5 @@ def _merge(lease: TurnLease, burst: list[Turn]) -> TurnLease | None:
             attempts=newest.attempts + 1,
             **{name: getattr(held, name) for name in RELEASED},
         )
-    return TurnLease(WHOLE_TURNS.get(pk=newest.pk), lease.token)
+        # Within the transaction: without this lease nobody could release the newest turn's.
+        return TurnLease(WHOLE_TURNS.get(pk=newest.pk), lease.token)

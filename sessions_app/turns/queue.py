@@ -31,6 +31,7 @@ from sessions_app.models import Turn
 from sessions_app.models.turns import DEFERRALS, WAITING_STATES, TurnState
 from sessions_app.stored_settings import stored_settings_look
 from sessions_app.turns import answer, bursts, message_files, open_questions, statuses
+from sessions_app.turns.model_reply import lease_release, turn_put_back
 from sessions_app.turns.turn_claims import is_command, turn_claim, turns_ready, turns_waiting
 from sessions_app.turns.turn_dependencies import Dependencies
 
@@ -113,8 +114,7 @@ def chat_answer(
     sessions: set[UUID] = set()
     while worked != most:
         may_claim = may_ask_model or not next_needs_model(chat_id)
-        lease = turn_claim(chat_id=chat_id) if may_claim else None
-        lease = lease or bursts.command_claim(chat_id=chat_id)
+        lease = (may_claim and turn_claim(chat_id=chat_id)) or bursts.command_claim(chat_id=chat_id)
         if lease is None:
             break
         worked += 1
@@ -123,6 +123,11 @@ def chat_answer(
                 lease = bursts.burst_join(lease, gap=gap)
         except LeaseLostError as lost:
             logger.warning("%s", lost)
+            continue
+        except Error as error:
+            # Else the chat would wait until the lease ends.
+            turn_put_back(lease, error, dependencies)
+            lease_release(lease)
             continue
         turn, enqueue = lease.row, dependencies.enqueue
         job = span("turn", Kind.CONSUMER, parent=turn.context.get(TRACEPARENT, ""))

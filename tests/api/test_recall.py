@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from django.test import override_settings
@@ -252,6 +253,41 @@ def test_a_memory_is_found_by_the_words_of_its_tags(store: Callable[[Api], None]
     assert contents(recalled(api, "What payments are there?")) == [DANA]
     assert [row["content"] for row in api.walk("memories/?text=payment")] == [DANA]
     assert contents(recalled(api, "fruit")) == ["Oranges are in season"]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("good one 41", ["This is a good one: row 41"]),
+        ("good", ["This is a good one: row 41"]),
+        ("ROW 41", ["This is a good one: row 41", "Rows 41 and 42"]),
+        ("not eat nuts", ["I don't mind, but do not eat nuts"]),
+        ("no como nueces", ["Yo no como nueces"]),
+        ("לא אוכל אגוזים", ["אני לא אוכל אגוזים"]),
+        ("אוכל אגוזים", ["אני אוכל אגוזים", "אני לא אוכל אגוזים"]),
+        ("не ем орехи", ["Я не ем орехи"]),
+        ("good bananas", []),
+        ("!?", []),
+    ],
+)
+def test_a_list_by_text_has_each_of_its_words(text: str, found: list[str], api: Api) -> None:
+    for content in (
+        "This is a good one: row 41",
+        "Rows 41 and 42",
+        "I don't mind, but do not eat nuts",
+        "I eat nuts",
+        "Yo no como nueces",
+        "Yo como nueces",
+        "אני לא אוכל אגוזים",
+        "אני אוכל אגוזים",
+        "Я не ем орехи",
+        "Я ем орехи",
+    ):
+        remember(api, content)
+    # The newer of two opposites takes the place of the older one.
+    address = f"memories/?text={quote(text)}&status=active&status=superseded"
+    listed = [row["content"] for row in api.walk(address)]
+    assert sorted(listed) == sorted(found)
 
 
 @pytest.mark.django_db(transaction=True)

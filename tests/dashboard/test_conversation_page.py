@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
+from html import unescape
 from typing import Any
 
 import pytest
@@ -99,6 +100,34 @@ def test_what_became_of_a_message_is_shown(admin_client: Client, world: World) -
         assert text in shown
     assert "never mind" not in shown
     assert re.search(r'class="quoted"><a href="\?at=[^"]*" dir="auto">red</a>', shown)
+
+
+MARKDOWN = "**Cakes**, [all](https://cake.example)\n\n| Item | Price |\n| --- | --- |\n| Rye | 25 |"
+
+
+def test_answers_are_shown_as_the_person_got_them(admin_client: Client, world: World) -> None:
+    (sent,) = world.say(CLIENT, MARKDOWN)
+    assert "*Cakes*" in sent
+    assert "|" not in sent
+    quoting = world.provider.sent[-1].provider_message_id
+    (confirmed,) = world.say(CLIENT, "/remember **two** stars")
+    world.say(CLIENT, "and that?", reply_to_id=quoting)
+    shown = page(admin_client, address(world))
+    assert [unescape(text) for text in texts(shown)][:4] == [
+        MARKDOWN,
+        sent,
+        "/remember **two** stars",
+        confirmed,
+    ]
+    quoted = found_in(r'class="quoted"><a href="[^"]*" dir="auto">(.*?)</a>', shown)
+    assert unescape(quoted) == sent
+    export = page(admin_client, f"/admin/contacts/{world.chat(CLIENT).pk}/export/")
+    assert sent in [unescape(text) for text in texts(export)]
+
+
+def test_what_a_program_got_is_shown_as_it_is(admin_client: Client, world: World) -> None:
+    assert world.talk(MARKDOWN).reply == f"answer to: {MARKDOWN}"
+    assert unescape(texts(page(admin_client, address(world)))[-1]) == f"answer to: {MARKDOWN}"
 
 
 def test_ticks_say_how_far_an_answer_came(admin_client: Client, world: World) -> None:

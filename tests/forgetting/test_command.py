@@ -43,6 +43,14 @@ def test_search_forgets_all_that_match_each_with_its_receipt(world: World) -> No
     assert Memory.objects.get().content == "Breakfast is at seven"
 
 
+def test_search_forgets_nothing_that_lacks_a_small_word(world: World) -> None:
+    for fact in ("Row 41 is a good one", "Idem, row 41", "Pas de noix", "Des noix"):
+        world.remember(CLIENT, fact)
+    run("search", "good one 41", yes=True)
+    run("search", "pas de noix", yes=True)
+    assert {each.content for each in Memory.objects.all()} == {"Idem, row 41", "Des noix"}
+
+
 def test_a_chat_is_erased_after_all_of_it_was_written(world: World, tmp_path: Path) -> None:
     world.remember(CLIENT, FACT)
     file = tmp_path / "before.ndjson"

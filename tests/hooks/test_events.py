@@ -34,7 +34,6 @@ from sessions_app.models import Chat, ChatSession, ForgetReceipt, Turn
 from tests.api.calling import Api
 from tests.doubles.hashing_embedder import HashingEmbedder
 from tests.doubles.recording_provider import RecordingProvider
-from tests.events import moved
 from tests.forms import opened
 from tests.hooks.receiver import Receiver, endpoint_at, send_all
 from tests.remembering import remember
@@ -270,13 +269,14 @@ def test_a_bound_endpoint_is_told_of_its_chats_only(receiver: Receiver, world: W
 
 
 def test_a_bound_chat_that_is_merged_is_followed(receiver: Receiver, world: World) -> None:
-    world.say(OTHER_CLIENT, "hello")
+    bsuid = "US.10000000000000000001"
+    world.say(CLIENT, "hello", party=Party(bsuid=bsuid))
+    old = world.chat(f"{bsuid}@bsuid")
     world.say(CLIENT, "hello")
-    young, old = world.chat(CLIENT), world.chat(OTHER_CLIENT)
+    young = world.chat(CLIENT)
     endpoint_at(receiver.url, chat_ids=[young.pk])
     world.remember(CLIENT, PARROTS)
-    phones = [Party(phone=who.split("@")[0]) for who in (CLIENT, OTHER_CLIENT)]
-    world.receive(moved(phones[0], phones[1]))
+    world.say(CLIENT, "it is me", party=Party(phone=CLIENT[:11], bsuid=bsuid))
     assert not Chat.objects.filter(pk=young.pk).exists()
     assert WebhookEndpoint.objects.get().chat_ids == [old.pk]
     assert set(WebhookDelivery.objects.values_list("chat_id", flat=True)) == {old.pk}

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.test import Client
 
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
+from memoryproject.foundation.process.logfile import ContentlessJsonFormatter
 from memoryproject.foundation.rest_kit.tokens import token_create
 from tests.staff.people import person
 
@@ -90,6 +93,39 @@ def test_a_refusal_is_one_line(client: Client, request_it: Request, status: int)
     (line,) = added.splitlines()
     loggers = (" WARNING django.", " ERROR django.", " WARNING memoryproject.staff_site.middleware")
     assert any(each in line for each in loggers)
+
+
+@pytest.mark.parametrize(
+    ("method", "address", "status", "stays"),
+    [
+        ("put", "/api/v1/memories/keyed/vexor/vexor/", 400, "/api/v1/memories/keyed/"),
+        ("get", "/api/v1/chats/IL.99999999999vexor/", 404, "/api/v1/chats/"),
+        ("get", "/api/v1/chats/ויקסור-vexor/", 400, "/api/v1/chats/"),
+        ("put", "/api/v1/chats/IL.99999999999vexor/", 405, "/api/v1/chats/"),
+        ("get", "/api/v1/chats/vexor/nothing/vexor/", 404, "Not Found: /api/"),
+        ("get", "/keyed/of/chat/vexor/", 404, "Not Found: /keyed/of/chat"),
+        ("get", "/wp-login.php", 404, "/wp-login.php"),
+    ],
+)
+def test_a_refusal_names_no_person_and_no_key(
+    method: str,
+    address: str,
+    status: int,
+    stays: str,
+    client: Client,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    client.force_login(User.objects.create_superuser("boss"))
+    secret = token_create(name="all", scopes=["read", "write"], actor=COMMAND_LINE).secret
+    headers = {"Authorization": f"Token {secret}"}
+    before = logged()
+    response = getattr(client, method)(address, headers=headers)
+    assert response.status_code == status
+    (line,) = logged().removeprefix(before).splitlines()
+    assert stays in line
+    as_json = [ContentlessJsonFormatter("%(message)s").format(each) for each in caplog.records]
+    assert [json.loads(each)["request"] for each in as_json] == [response["X-Request-ID"]]
+    assert "vexor" not in f"{line} {as_json}"
 
 
 def test_a_fault_of_the_server_keeps_its_traceback() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.db import OperationalError, connection
@@ -126,6 +128,42 @@ def test_the_answer_is_made_again_at_once(world: World, breaking: Callable[[int]
     first = Turn.objects.earliest("id")
     assert (first.state, first.attempts, first.lease_token) == ("sent", 2, None)
     check_all()
+
+
+class Breaking:
+    """Ends the connection before the statement of this number, and before no other."""
+
+    def __init__(self) -> None:
+        self.number = self.left = 0
+
+    def __call__(self, execute: Any, *statement: Any) -> Any:
+        self.number += 1
+        if self.number == self.left:
+            break_connection()
+        return execute(*statement)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_no_chat_waits_for_its_lease_wherever_the_connection_ends(world: World) -> None:
+    """Two messages of a burst, which are looked at before an answer is begun."""
+    world.with_answer_rules(burst_gap=timedelta(seconds=5))
+    breaking = Breaking()
+    most, number = 1, 0
+    while number < min(most, 24):
+        before = len(world.provider.sent)
+        world.receive(*(message_from(CLIENT, f"{number}: {text}") for text in ("Are you", "open?")))
+        breaking.number, breaking.left = 0, number
+        with connection.execute_wrapper(breaking), suppress(OperationalError):
+            world.work()
+        most = max(most, breaking.number)
+        # Turns are looked for again, after the pause of a retry; no lease has ended meanwhile.
+        connection.close()
+        Turn.objects.update(not_before=None)
+        world.work()
+        sent = [part.text for part in world.provider.sent[before:]]
+        assert sent == [f"answer to: {number}: open?"], number
+        number += 1
+    assert number > 20
 
 
 @pytest.mark.django_db(transaction=True)

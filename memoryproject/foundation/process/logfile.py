@@ -86,13 +86,27 @@ class ContentlessFormatter(logging.Formatter):
 class RefusalsInOneLine(logging.Filter):
     """Removes the traceback of a request that was refused, which is no fault of the server.
 
-    Django adds one where a view raises PermissionDenied or a request is malformed.
+    Django adds one where a view raises PermissionDenied or a request is malformed. The address in
+    its line becomes that of the view: ids of people and keys of memories would outlive an erasure.
     """
 
     def filter(self, record: logging.LogRecord) -> bool:
+        request: Any = getattr(record, "request", None)
+        if hasattr(request, "path"):
+            # JSON would have all of the address; its line has the request's id, also now that the
+            # context has ended.
+            record.request = request.META.get("HTTP_X_REQUEST_ID", "")
+            if record.args:
+                record.args = (*tuple(record.args)[:-1], view_address(request))
         if getattr(record, "status_code", SERVER_ERROR) < SERVER_ERROR:
             record.exc_info = record.exc_text = None
         return True
+
+
+def view_address(request: Any) -> str:
+    """Return the pattern of a request's address; of an unknown address its beginning."""
+    match = request.resolver_match
+    return f"/{match.route}" if match else "/".join(request.path.split("/")[:4])
 
 
 class PrivateFileHandler(logging.handlers.WatchedFileHandler):

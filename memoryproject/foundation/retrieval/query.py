@@ -61,12 +61,12 @@ def is_informative(term: QueryTerm) -> bool:
     return term.kind not in _TELL_LITTLE
 
 
-def with_words(rows: QuerySet[Row], text: str) -> QuerySet[Row]:
+def with_words(rows: QuerySet[Row], text: str, *, each: bool = False) -> QuerySet[Row]:
     """Return the rows whose ``terms`` have every content word of the text, in any of its forms.
 
-    Return none if the text has no content word.
+    ``each``: also those words that tell little. Return none if the text has no word.
     """
-    terms = informative_terms(query_terms(text))
+    terms = query_terms(text) if each else informative_terms(query_terms(text))
     if not terms:
         return rows.none()
     for term in terms:

@@ -54,7 +54,7 @@ class Command(ReportingCommand):
     def _forget(self, kind: str, what: str, options: dict[str, Any]) -> list[ForgetReceipt]:
         dependencies = build_forget_dependencies()
         if kind == "search":
-            found = with_words(memories_for_staff(), what)
+            found = with_words(memories_for_staff(), what, each=True)
             self._ask(f"{found.count()} memories", options)
             ids = list(found.values_list("pk", flat=True))
             return memories_forget(memory_ids=ids, dependencies=dependencies, actor=COMMAND_LINE)

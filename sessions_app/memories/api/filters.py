@@ -111,7 +111,7 @@ class MemoryFilters(django_filters.FilterSet):  # type: ignore[misc]
     text = django_filters.CharFilter(method="with_words")
 
     def with_words(self, rows: QuerySet[Memory], _: str, value: str) -> QuerySet[Memory]:
-        return with_words(rows, value)
+        return with_words(rows, value, each=True)
 
     def filter_queryset(self, queryset: QuerySet[Memory]) -> QuerySet[Memory]:
         if not self.form.cleaned_data.get("status"):
