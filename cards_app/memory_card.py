@@ -88,7 +88,7 @@ def generate_memory_card(
     session and time give the same card. Each message is read once and not kept, so ``messages``
     may be an iterator over a long session. extracted_at: the time that the card shows, with a time
     zone; the clock is never read. meaning: returns the vector of a text by the embedder
-    ``MEANING_MODEL`` (``rules/statements.py``); with it, more decisions and tasks are found.
+    ``MEANING_MODEL`` (``rules/judge.py``); with it, more decisions and tasks are found.
     Raises SessionDataError, a ValueError whose ``path`` is the place of the invalid data, and
     ValueError for a time without a zone.
     """

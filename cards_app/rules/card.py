@@ -17,7 +17,7 @@ from cards_app.rules.words import MAX_WORD_LENGTH
 from memoryproject.foundation.redaction.redact import redact
 from memoryproject.foundation.text.characters import cut_at_word
 
-ALGORITHM_VERSION = "1.7"
+ALGORITHM_VERSION = "1.8"
 UNTITLED = "Untitled Session"
 MAX_TITLE_LENGTH = 80
 MAX_ITEM_LENGTH = 100

@@ -3,31 +3,32 @@
 People agree in a few words on what was proposed before, and what they settle or promise is often
 repeated in the next message. So each sentence has features: the kinds of phrases in it and in the
 messages beside it, and what they share. An embedder adds what the sentence means, and the last
-sentence that the other side said before it. The weights in ``weights.json`` are fitted to labelled
-conversations by ``benchmarks/fit_card_rules.py``. A sentence is a decision or a task, not both.
+sentence that the other side said before it. ``judge.py`` weighs them. A sentence is a decision or a
+task, not both.
 """
 
-import base64
-import json
-import math
 import re
-import struct
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 from cards_app.rules import phrases, session_data
+from cards_app.rules.judge import (
+    KINDS,
+    Network,
+    Weights,
+    chances_by_phrases,
+    stored_network,
+    stored_weights,
+)
 from cards_app.rules.words import Sentence, is_question, split_sentences, split_words
 from memoryproject.foundation.text.characters import fold
 
-KINDS = ("decisions", "todos")
 # A sentence is a decision or a task from this probability on.
-MIN_PROBABILITY = {"decisions": 0.4, "todos": 0.4}
+MIN_PROBABILITY = {"decisions": 0.45, "todos": 0.45}
 # The words of seed 001 are always one, as are plain words of agreement and plain requests.
 OF_PLAIN_WORDS = 0.5
 # Below that probability by the phrases alone, the meaning is not asked for: it takes milliseconds.
-MIN_EMBEDDED = 0.03
+MIN_EMBEDDED = 0.05
 # … and not for more sentences of a session, so that a card is made within seconds.
 MAX_EMBEDDED = 300
 PLAIN_WORDS = {"decisions": {"decides", "firm"}, "todos": {"todo", "reminds"}}
@@ -62,41 +63,9 @@ _NUMBER = re.compile(r"\d+")
 _CLOCK = re.compile(r"\d{1,2}:\d\d")
 # An answer to "can we move it?" of so many words is nothing but a yes.
 BARE = 3
-_STORED = json.loads(Path(__file__).with_name("weights.json").read_text(encoding="utf-8"))
-# The embedder whose vectors the weights are for.
-MEANING_MODEL: str = _STORED["model"]
 
 # Returns the vector of a passage by that embedder, or None if there is none now.
 Meaning = Callable[[str], Sequence[float] | None]
-
-
-@dataclass(frozen=True)
-class Weights:
-    """What each feature adds to the logarithm of the odds; "" is for every sentence.
-
-    ``vector``: what each dimension of the meaning adds, and then of the meaning of what the other
-    side said before; empty for weights without it.
-    """
-
-    features: dict[str, float]
-    vector: tuple[float, ...] = ()
-
-    def chance(self, features: frozenset[str], vector: Sequence[float] = ()) -> float:
-        total = self.features.get("", 0.0) + math.fsum(
-            self.features.get(name, 0.0) for name in features
-        )
-        # Before the first message of a conversation nothing was said.
-        total += math.fsum(a * b for a, b in zip(self.vector, vector, strict=False))
-        return 1 / (1 + math.exp(-total))
-
-
-def _weights(stored: dict[str, Any]) -> Weights:
-    packed = base64.b64decode(stored.get("vector", ""))
-    return Weights(stored["features"], struct.unpack(f"<{len(packed) // 2}e", packed))
-
-
-BY_PHRASES = {kind: _weights(_STORED["by phrases"][kind]) for kind in KINDS}
-BY_MEANING = {kind: _weights(_STORED["by meaning"][kind]) for kind in KINDS}
 
 
 @dataclass(frozen=True)
@@ -180,10 +149,20 @@ def _content(text: str) -> frozenset[str]:
 
 
 class Statements:
-    """The decisions and tasks of a conversation, which is told message by message."""
+    """The decisions and tasks of a conversation, which is told message by message.
 
-    def __init__(self, meaning: Meaning | None = None) -> None:
+    weights, network: to judge with others than those that are stored.
+    """
+
+    def __init__(
+        self,
+        meaning: Meaning | None = None,
+        weights: Weights | None = None,
+        network: Network | None = None,
+    ) -> None:
         self._meaning = meaning
+        self._weights = weights or stored_weights()
+        self._network = network
         self._embedded = 0
         self._before: ReadMessage | None = None
         self._meaning_before: Sequence[float] | None = None
@@ -237,11 +216,10 @@ class Statements:
         spoken = own.sentences[place]
         found = features(place, own, self._before, after)
         kinds = [kind for kind in KINDS if not excluded(kind, spoken)]
-        chances = {kind: BY_PHRASES[kind].chance(found) for kind in kinds}
-        if max(chances.values(), default=0.0) >= MIN_EMBEDDED:
-            vector = self._vector(spoken.sentence.text, last_before(own, self._before))
-            if vector:
-                chances = {kind: BY_MEANING[kind].chance(found, vector) for kind in kinds}
+        chances = chances_by_phrases(self._weights, found)
+        if max((chances[kind] for kind in kinds), default=0.0) >= MIN_EMBEDDED:
+            chances = self._by_meaning(place, own, found) or chances
+        chances = {kind: chances[kind] for kind in kinds}
         likelier = max(chances.values(), default=0.0)
         chances = {kind: each for kind, each in chances.items() if each == likelier}
         for kind in kinds:
@@ -249,16 +227,22 @@ class Statements:
                 chances[kind] = max(chances.get(kind, 0.0), OF_PLAIN_WORDS)
         return chances
 
-    def _vector(self, text: str, before: str) -> Sequence[float]:
-        """Return what both mean, one behind the other; nothing if that isn't known."""
+    def _by_meaning(
+        self, place: int, own: ReadMessage, found: frozenset[str]
+    ) -> dict[str, float] | None:
+        """Return the probability of each kind; None if what the sentence means isn't known."""
         if self._meaning is None or self._embedded >= MAX_EMBEDDED:
-            return ()
+            return None
         self._embedded += 1
-        vector = self._meaning(text)
+        vector = self._meaning(own.sentences[place].sentence.text)
+        before = last_before(own, self._before)
         if vector is not None and before and self._meaning_before is None:
             self._embedded += 1
             self._meaning_before = self._meaning(before)
-        return [] if vector is None else [*vector, *(self._meaning_before or ())]
+        if vector is None:
+            return None
+        self._network = self._network or stored_network()
+        return self._network.chances(found, vector, self._meaning_before if before else None)
 
 
 def last_before(own: ReadMessage, before: ReadMessage | None) -> str:

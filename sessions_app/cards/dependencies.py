@@ -5,7 +5,8 @@ from functools import partial
 from uuid import UUID
 
 from cards_app.models import MemoryCard
-from cards_app.rules.statements import MEANING_MODEL, Meaning
+from cards_app.rules.judge import MEANING_MODEL
+from cards_app.rules.statements import Meaning
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from memoryproject.foundation.process.jobs import enqueue
 from sessions_app.cards.make_cards import card_make

@@ -13,8 +13,9 @@ from django.utils import timezone
 from cards_app.memory_card import Card, card_of_lines
 from cards_app.models import MemoryCard
 from cards_app.rules.card import ALGORITHM_VERSION
+from cards_app.rules.judge import MEANING_MODEL
 from cards_app.rules.session_data import Line
-from cards_app.rules.statements import MEANING_MODEL, Meaning
+from cards_app.rules.statements import Meaning
 from cards_app.services import card_store
 from sessions_app.conversations.session_lifecycle import card_put_off
 from sessions_app.models import CardWork, ChatSession, Message, SummarizationMetadata

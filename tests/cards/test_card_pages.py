@@ -51,7 +51,7 @@ def test_a_card_of_earlier_rules_has_its_pages(admin_client: Client, sessions: A
     assert "two rooms" in shown(admin_client, LIST)
     assert "How it ended" in shown(admin_client, f"{LIST}{sessions[0].pk}/change/")
     card = card_make(session_id=sessions[0].pk)
-    assert card.algorithm_version == "1.7"
+    assert card.algorithm_version == "1.8"
     assert (card.outcome or {})["settled"], "it was made again"
 
 
@@ -76,7 +76,7 @@ def test_search_by_the_id_of_a_session_or_a_chat(admin_client: Client, sessions:
 def test_filters(admin_client: Client, sessions: Any) -> None:
     assert "בריכה" not in shown(admin_client, LIST, holds="decisions")
     assert "Haifa" not in shown(admin_client, LIST, holds="todos")
-    assert "Haifa" in shown(admin_client, LIST, algorithm_version="1.7")
+    assert "Haifa" in shown(admin_client, LIST, algorithm_version="1.8")
 
 
 def test_the_page_of_a_card(admin_client: Client, sessions: Any) -> None:

@@ -78,7 +78,7 @@ def test_a_card_is_made_when_its_session_expires(world: World) -> None:
     assert card.summary_bullets[1].startswith("[assistant] answer to: Which rooms")
     assert card.decisions[0] == "We decided to come to Haifa in June with Dana Levi."
     assert {"Haifa", "Dana Levi"} <= set(card.entities)
-    assert card.algorithm_version == "1.7"
+    assert card.algorithm_version == "1.8"
     assert check_card(card.card) == []
 
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Iterable
 
+import numpy as np
 import pytest
 
 from cards_app.memory_card import check_card, generate_memory_card
 from cards_app.rules.card import CardFields, extract_card
+from cards_app.rules.judge import DIMENSIONS, Network
 from cards_app.rules.phrases import tells_decision, tells_todo
 from cards_app.rules.session_data import Line
-from cards_app.rules.statements import BY_MEANING
+from cards_app.rules.statements import Meaning, Statements, read_line
 from tests.tables import table
 from tests.unit.cards.texts import said
 
@@ -370,37 +372,46 @@ def test_a_language_that_is_not_covered_is_told(text: str, covered: bool) -> Non
     assert ("do not know this language" in card.to_yaml()) is not covered
 
 
+def judged_by(lines: Iterable[Line], meaning: Meaning) -> tuple[list[str], list[str]]:
+    """Return the texts of decisions and tasks where meanings alone decide.
+
+    A sentence is a task by the first number of its vector, and a decision by the first number of
+    the vector of what the other side said before it.
+    """
+    direct = np.zeros((2 * DIMENSIONS, 2))
+    direct[DIMENSIONS, 0] = direct[0, 1] = 10
+    network = Network([], np.zeros((2 * DIMENSIONS, 1)), 0.0, np.zeros((1, 2)), direct, -5.0)
+    talk = Statements(meaning, network=network)
+    for number, line in enumerate(lines):
+        talk.add(read_line(number, line))
+    decisions, todos = talk.found()
+    return [each.text for each in decisions], [each.text for each in todos]
+
+
 def test_meaning_decides_where_it_is_known() -> None:
     asked: list[str] = []
-    weights: Any = BY_MEANING["todos"].vector
-    own = weights[:384]
-    # The sentence's vector, and that of what the other side said before it.
-    assert len(weights) == 2 * len(own)
 
-    def meaning(text: str) -> list[float] | None:
+    def meaning(text: str) -> list[float]:
         asked.append(text)
-        return [3.0 if weight > 0 else -3.0 for weight in own]
+        return [float("painter" in text), *[0.0] * (DIMENSIONS - 1)]
 
     plain = said("Good morning!", "the painter has the frame", "Fine.")
     assert extract_card(plain).todos == ()
     assert extract_card(plain, meaning=lambda _: None) == extract_card(plain)
-    assert "the painter has the frame" in extract_card(plain, meaning=meaning).todos
+    assert judged_by(plain, meaning) == ([], ["the painter has the frame"])
     many = said(*[f"I'll call number {number} on Monday." for number in range(400)])
-    extract_card(many, meaning=meaning)
+    judged_by(many, meaning)
     assert len(asked) < 310
 
 
 def test_what_the_other_side_said_before_counts() -> None:
-    weights = BY_MEANING["decisions"].vector[384:]
-    for likely, decisions in ((True, ("a blue one",)), (False, ())):
+    lines = talk("a: Which colour would you like?", "a blue one", "a: Thanks.")
+    for likely, decisions in ((1.0, ["a blue one"]), (0.0, [])):
 
-        def meaning(text: str, likely: bool = likely) -> list[float]:
-            if not text.startswith("Which"):
-                return [0.0] * 384
-            return [3.0 if (weight > 0) is likely else -3.0 for weight in weights]
+        def meaning(text: str, likely: float = likely) -> list[float]:
+            return [likely * text.startswith("Which"), *[0.0] * (DIMENSIONS - 1)]
 
-        lines = talk("a: Which colour would you like?", "a blue one", "a: Thanks.")
-        assert extract_card(lines, meaning=meaning).decisions == decisions
+        assert judged_by(lines, meaning) == (decisions, [])
 
 
 @pytest.mark.parametrize(
