@@ -93,9 +93,16 @@ class _Incoming:
         return actor_in(self.chat.pk, self.speaker)
 
     @property
+    def is_own(self) -> bool:
+        """Return whether the words are the person's: others' words command nothing."""
+        return buttons.is_own_text(self.event.kind, self.event.metadata)
+
+    @property
     def command(self) -> plain_words.Command | None:
         """Return the command; plain words are one only where they are said to the assistant."""
         event = self.event
+        if not self.is_own:
+            return None
         command = buttons.command_in(event.text, event.metadata, in_group=self.chat.is_group)
         return None if command and command.language and not self.due else command
 
@@ -117,7 +124,7 @@ def message_take(*, event: InboundMessage, rules: IntakeRules, now: datetime) ->
     role = rules.chat_memory.role_in(chat, addresses=chat.current_addresses, warns=True)
     access = None if event.from_business or role == GODFATHER else intake.access_of(chat)
     due = not event.from_business and event.kind != calls.CALL and _is_for_us(event, chat, rules)
-    if due and rules.remember(chat):
+    if due and rules.remember(chat) and buttons.is_own_text(event.kind, event.metadata):
         helped = survey_answer(chat, event.text, event.metadata, typed=rules.surveys)
         if helped is not None:
             # It is evidence, and wants no answer.
@@ -219,7 +226,7 @@ def _decide(incoming: _Incoming) -> intake.Entry:
     return intake.entry_decide(
         chat=incoming.chat,
         access=incoming.access,
-        text=incoming.event.text,
+        text=incoming.event.text if incoming.is_own else "",
         command=incoming.command,
         limits=incoming.rules.limits,
         now=incoming.now,
@@ -262,6 +269,8 @@ def _turn_open(incoming: _Incoming, entry: intake.Entry, **stored: Any) -> model
     errors = {TurnState.REFUSED: entry.reason, TurnState.CANCELLED: ANSWERED_BY_PERSON}
     error = errors.get(TurnState(state), "")
     context: dict[str, Any] = {"kind": event.kind, **incoming.speaker}
+    # Where memory is off, nothing else of the message has it.
+    context |= {name: True for name in buttons.FORWARDED if name in event.metadata}
     if entry.notice:
         context |= {"notice": entry.notice, "reason": entry.reason}
     if incoming.command is not None or not (event.text.strip() or event.media):

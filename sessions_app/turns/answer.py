@@ -19,7 +19,7 @@ from memoryproject.foundation.leases import LeaseLostError
 from memoryproject.foundation.outside_services.guards import deadline, time_left
 from memoryproject.foundation.process.storage import is_disk_full
 from sessions_app.conversations import epochs
-from sessions_app.conversations.buttons import addressed, command_of
+from sessions_app.conversations.buttons import addressed, command_of, is_own_turn
 from sessions_app.conversations.chat_language import language_learn
 from sessions_app.conversations.phrases import received_text
 from sessions_app.conversations.plain_words import asks_to_forget
@@ -161,7 +161,8 @@ def _learn_language(turn: Turn) -> None:
     # The words of calls and votes are ours.
     is_vote = turn.message is not None and "vote" in turn.message.metadata
     if text.strip() and not is_vote and turn.context.get("kind") != "call":
-        command = command_of(text, in_group=turn.chat.is_group)
+        in_group = turn.chat.is_group
+        command = command_of(text, in_group=in_group) if is_own_turn(turn) else None
         words = command.argument if command else text
         language_learn(chat=turn.chat, text=words, spoken=command.language if command else "")
 
@@ -293,10 +294,11 @@ def _with_document(work: TurnWork, text: str) -> reply_store.Draft:
 def _reply(work: TurnWork, text: str) -> reply_store.Draft:
     turn, dependencies = work.turn, work.dependencies
     text = addressed(text, in_group=turn.chat.is_group)
-    chosen = chosen_reply(turn=turn, text=text, dependencies=dependencies)
+    is_own = is_own_turn(turn)
+    chosen = chosen_reply(turn=turn, text=text, dependencies=dependencies) if is_own else None
     if chosen is not None:
         return chosen
-    command = command_of(text, in_group=turn.chat.is_group)
+    command = command_of(text, in_group=turn.chat.is_group) if is_own else None
     if command is not None:
         return command_reply(turn=turn, command=command, dependencies=dependencies)
     pictures: list[Picture] = []

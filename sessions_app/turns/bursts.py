@@ -16,7 +16,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from memoryproject.foundation.leases import RELEASED
-from sessions_app.conversations.buttons import addressed
+from sessions_app.conversations.buttons import addressed, is_own_turn
 from sessions_app.conversations.plain_words import small_talk
 from sessions_app.models import WAITING_STATES, Provider, Turn, TurnState
 from sessions_app.models.turns import turn_move
@@ -135,15 +135,8 @@ def texts_before(turn: Any, states: Collection[str]) -> Iterator[str]:
     for earlier in before.select_related("message").defer("message__terms")[:LOOKED_AT]:
         if earlier.state not in states:
             return
-        if earlier.message and not earlier.message.revoked_at and is_own_text(earlier):
+        if earlier.message and not earlier.message.revoked_at and is_own_turn(earlier):
             yield addressed(earlier.message.content, in_group=turn.chat.is_group)
-
-
-def is_own_text(turn: Turn) -> bool:
-    """Return whether its words are the person's: no contact card, no place, nothing forwarded."""
-    metadata = turn.message.metadata if turn.message else {}
-    is_shown = turn.context.get("kind") in ("contacts", "location", "order", "poll")
-    return not is_shown and metadata.keys().isdisjoint(("forwarded", "frequently_forwarded"))
 
 
 def names_file(context: Mapping[str, Any]) -> bool:

@@ -14,6 +14,7 @@ from memoryproject.foundation.outgoing_webhooks.deliveries import HookEvent, hoo
 from memoryproject.foundation.outgoing_webhooks.models import EventType
 from memoryproject.foundation.staff_notices import Kind, notify
 from sessions_app.conversations import history_queries, phrases, session_lifecycle
+from sessions_app.conversations.buttons import FORWARDED, is_own_turn
 from sessions_app.conversations.plain_words import denies, wants_person
 from sessions_app.hours import hours_of
 from sessions_app.hours_answers import opening_line
@@ -50,7 +51,7 @@ def handover_reason(turn: Turn, text: str) -> str:
     if not can_be_handed_over(turn):
         return ""
     before = bursts.texts_before(turn, (TurnState.MERGED, TurnState.HELD))
-    if (bursts.is_own_text(turn) and wants_person(text)) or any(map(wants_person, before)):
+    if (is_own_turn(turn) and wants_person(text)) or any(map(wants_person, before)):
         return ASKED
     return FAILED if _denials(turn, text) >= MAX_DENIALS else ""
 
@@ -62,7 +63,7 @@ def handover_is_offered(turn: Turn, text: str) -> bool:
 
 def _denials(turn: Turn, text: str) -> int:
     """Return how many of the last messages said that the answer was none; 0 if this one doesn't."""
-    if turn.message is None or not denies(text):
+    if turn.message is None or not is_own_turn(turn) or not denies(text):
         return 0
     session = turn.message.session_id
     handed_over = Turn.objects.filter(session=session, context__has_key=HANDOVER).order_by("-id")
@@ -73,7 +74,7 @@ def _denials(turn: Turn, text: str) -> int:
         order_num__gt=since,
         order_num__lt=turn.message.order_num,
         revoked_at=None,
-    )
+    ).exclude(metadata__has_any_keys=FORWARDED)
     texts = earlier.order_by("-order_num").values_list("content", flat=True)[:LOOKED_AT]
     return 1 + sum(map(denies, texts))
 

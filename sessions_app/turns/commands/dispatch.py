@@ -22,7 +22,6 @@ from sessions_app.conversations.phrases import text_for
 from sessions_app.models import Outcome, Turn
 from sessions_app.models.chats import reading_role
 from sessions_app.recall.facade import CLIENT_NAME, Hit, Viewer, hit_record, recall
-from sessions_app.turns.bursts import is_own_text
 from sessions_app.turns.commands import replies
 from sessions_app.turns.commands.forget import FORGET, NOTHING, forget_reply
 from sessions_app.turns.handing_over import ASKED, PERSON
@@ -48,7 +47,7 @@ def remember_reply(
     if holds_card_number(fact):
         return replies.say("remember_card", language)
     owner = replies.is_owners(turn)
-    public = plain_words.for_everyone(fact) if owner and is_own_text(turn) else ""
+    public = plain_words.for_everyone(fact) if owner else ""
     fact = public or fact
     own = Visibility.OWNER if owner else Visibility.CHAT
     try:

@@ -16,6 +16,7 @@ _ERROR_MARKER = re.compile(r"\s*\{\{SWE[0-9]{3}\}\}\s*")
 _FREQUENTLY_FORWARDED = 4  # WhatsApp's own "forwarded many times" starts at five hands
 _DATA_KEYS = (
     "extendedTextMessageData",
+    "textMessageData",
     "fileMessageData",
     "locationMessageData",
     "contactMessageData",
