@@ -22,7 +22,7 @@ from sessions_app.turns.commands.replies import short_ids
 from tests.doubles.hashing_embedder import HashingEmbedder
 from tests.remembering import remember
 from tests.tables import table
-from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from, new_world
+from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, new_world
 
 OWNER_FACT = "TestCorp owes me ₪5000"
 CHAT_FACT = "TestCorp sends its driver on Monday"
