@@ -29,7 +29,7 @@ from sessions_app.models import GODFATHER, Message, Outcome, Provider, Turn, Tur
 from sessions_app.models.turns import turns_move
 from sessions_app.turns import handing_over, message_files, open_questions, reply_store, send
 from sessions_app.turns.bursts import OPEN_STATES, REMADE, burst_join, texts_to_answer
-from sessions_app.turns.commands.dispatch import chosen_reply, command_reply
+from sessions_app.turns.commands.dispatch import chosen_reply, command_reply, quoting_command
 from sessions_app.turns.model_reply import MAX_ATTEMPTS, lease_release, model_reply, turn_put_back
 from sessions_app.turns.turn_claims import WHOLE_TURNS, TurnLease
 from sessions_app.turns.turn_dependencies import Dependencies, TurnWork
@@ -161,8 +161,7 @@ def _learn_language(turn: Turn) -> None:
     # The words of calls and votes are ours.
     is_vote = turn.message is not None and "vote" in turn.message.metadata
     if text.strip() and not is_vote and turn.context.get("kind") != "call":
-        in_group = turn.chat.is_group
-        command = command_of(text, in_group=in_group) if is_own_turn(turn) else None
+        command = command_of(text, in_group=turn.chat.is_group)
         words = command.argument if command else text
         language_learn(chat=turn.chat, text=words, spoken=command.language if command else "")
 
@@ -298,7 +297,8 @@ def _reply(work: TurnWork, text: str) -> reply_store.Draft:
     chosen = chosen_reply(turn=turn, text=text, dependencies=dependencies) if is_own else None
     if chosen is not None:
         return chosen
-    command = command_of(text, in_group=turn.chat.is_group) if is_own else None
+    command = command_of(text, in_group=turn.chat.is_group)
+    command = quoting_command(turn, text, command) if is_own else None
     if command is not None:
         return command_reply(turn=turn, command=command, dependencies=dependencies)
     pictures: list[Picture] = []

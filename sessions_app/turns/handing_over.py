@@ -27,12 +27,7 @@ from sessions_app.turns import bursts, turn_claims
 PERSON = "person"
 # The reasons.
 ASKED, FAILED, LIMIT, MODEL = "asked", "failed", "limit", "model"
-_TEXTS = {
-    ASKED: "handover",
-    FAILED: "handover_failed",
-    LIMIT: "handover_waiting",
-    MODEL: "handover_waiting",
-}
+_TEXTS = {ASKED: "handover", FAILED: "handover_failed"}
 # So long the assistant waits for a person. Who replies has the time of a reply from then on.
 WAITS = timedelta(hours=12)
 MAX_DENIALS = 3
@@ -85,7 +80,7 @@ def handover_text(turn: Turn, reason: str) -> str:
     Where staff have written the opening hours in words, the words.
     """
     language = turn.chat.language
-    lines = [phrases.text_for(_TEXTS[reason], language)]
+    lines = [phrases.text_for(_TEXTS.get(reason, "handover_waiting"), language)]
     profile, now = history_queries.profile_current(), timezone.now()
     if hours := hours_of(profile):
         if not hours.is_open(now):
