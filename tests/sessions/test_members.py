@@ -64,8 +64,8 @@ def test_members_are_told_apart(world: World) -> None:
     for name, day in facts.items():
         who = f"{names[name]} {number_shown(PHONES[name] + '@c.us')}".strip()
         assert f"• {who}: my shift is on {day}" in reply
-    found = in_group(world, "Noa", "/search shift", called="")[0]
-    assert found.count("from Kim") == 2
+    for command in ("/search shift", "/memories", "/forget shift"):
+        assert in_group(world, "Noa", command, called="")[0].count("from Kim") == 2
 
 
 def test_a_fact_whose_message_is_gone_is_still_a_members(world: World) -> None:

@@ -104,6 +104,13 @@ def test_what_the_message_told_is_forgotten(world: World, text: str) -> None:
     assert [memory.content for memory in Memory.objects.all()] == ["my dog is Rex"]
 
 
+def test_what_was_remembered_by_a_quote_is_forgotten_by_one(world: World) -> None:
+    quoted = wrote(world, CAR)
+    quote(world, "please remember this", quoted)
+    quote(world, "forget this", quoted)
+    assert not Memory.objects.exists()
+
+
 def test_our_confirmation_can_be_quoted(world: World) -> None:
     wrote(world, "/remember my yak is Al")
     part = OutboundPart.objects.get()

@@ -10,6 +10,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from memories_app.errors import MemoryValidationError
+from memories_app.facts.facts import fact_key
 from memories_app.facts.validation import MAX_CONTENT, NewMemory
 from memories_app.models import Memory, Visibility
 from memories_app.store.memory_fields import content_hash
@@ -106,8 +107,9 @@ def quoting_command(turn: Turn, text: str, command: _Command) -> _Command:
         fact = "" if asks else fact.strip()
         return plain_words.Command("remember", fact) if fact or command else None
     answered = Turn.objects.filter(chat=turn.chat_id, parts__provider_message_id=key)
-    theirs = Q(source_message_id__in=quoted.values("pk"))
-    theirs |= Q(source_message_id__in=answered.values("message"))
+    theirs = Q(source_message_id__in=answered.values("message"))
+    for key, text in quoted.values_list("pk", "content"):
+        theirs |= Q(source_message_id=key) | Q(fact_key=fact_key(text))
     made = may_forget(turn).filter(theirs).values_list("pk", flat=True)[:2]
     return plain_words.Command(FORGET, made[0].hex) if len(made) == 1 else command
 

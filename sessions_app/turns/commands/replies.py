@@ -95,8 +95,8 @@ def lines_of(memories: Sequence[Memory], turn: Turn, *, first: int = 1) -> str:
         marks = [ids[memory.pk]]
         if memory.visibility == str(Visibility.PUBLIC):
             marks.append(text_for("mark_public", language))
-        if memory.chat_id in names:
-            marks.append(text_for("mark_of_chat", language, who=names[memory.chat_id]))
+        if who := names.get(memory.pk) or names.get(memory.chat_id):
+            marks.append(text_for("mark_of_chat", language, who=who))
         if memory.pinned:
             marks.append(text_for("mark_pinned", language))
         lines.append(numbered(number, memory.content or str(memory), marks))
@@ -113,7 +113,12 @@ def numbered(number: int, content: str, marks: Iterable[str]) -> str:
 
 
 def _chat_names(memories: Sequence[Memory], turn: Turn) -> dict[UUID | None, str]:
-    """Return the names of other chats, which only the godfather sees."""
+    """Return the names of other chats, which only the godfather sees; in a group by memory."""
+    if turn.chat.is_group:
+        sources = {memory.source_message_id: memory.pk for memory in memories}
+        written = Message.objects.filter(chat=turn.chat_id, pk__in=sources.keys() - {None})
+        names = written.values_list("pk", "metadata__sender_name")
+        return {sources[key]: name_in_label(name) for key, name in names if name}
     if not is_owners(turn):
         return {}
     others = {memory.chat_id for memory in memories if memory.chat_id} - {turn.chat_id}
