@@ -10,7 +10,7 @@ from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import LID_DO
 from sessions_app.conversations import phrases
 from sessions_app.conversations.history_queries import profile_current
 from sessions_app.conversations.plain_words import BETWEEN, NAMES, Command, parse_command
-from sessions_app.models import OwnAddress
+from sessions_app.models import OwnAddress, Turn
 
 # The id of a button of ours: the name of the question, the id of its turn, the key of the choice.
 _BUTTON = re.compile(r"ask\.(\w{1,40})\.([0-9a-f]{32})\.(.{1,100})", re.DOTALL)
@@ -18,6 +18,22 @@ _BUTTON = re.compile(r"ask\.(\w{1,40})\.([0-9a-f]{32})\.(.{1,100})", re.DOTALL)
 _AMID = re.compile(r"\w[^\S\n]*$")
 _AMID_AFTER = re.compile(r"[^\S\n]*\w")
 _ADDRESSING = (*phrases.OPENERS, *phrases.SMALL_TALK, *phrases.COMMANDS, "closers")
+
+
+# In the metadata of a message that was forwarded, and in the context of its turn.
+FORWARDED = ("forwarded", "frequently_forwarded")
+_SHOWN = ("contacts", "location", "order", "poll")
+
+
+def is_own_text(kind: str, metadata: Mapping[str, Any]) -> bool:
+    """Return whether its words are the person's: no contact card, no place, nothing forwarded."""
+    return kind not in _SHOWN and metadata.keys().isdisjoint(FORWARDED)
+
+
+def is_own_turn(turn: Turn) -> bool:
+    """Return whether the words of the turn's message are the person's."""
+    metadata = turn.message.metadata if turn.message else {}
+    return is_own_text(turn.context.get("kind", "text"), {**metadata, **turn.context})
 
 
 def button_id(asks: str, turn_id: UUID, key: str) -> str:
@@ -75,8 +91,16 @@ def command_of(text: str, *, in_group: bool) -> Command | None:
     return parse_command(addressed(text, in_group=in_group), in_group=in_group)
 
 
+def command_in_turn(turn: Turn) -> Command | None:
+    """Return the command in the message of a turn."""
+    text = turn.message.content if turn.message else turn.unstored_text
+    metadata = turn.message.metadata if turn.message else {}
+    is_own = is_own_turn(turn)
+    return command_in(text, metadata, in_group=turn.chat.is_group) if is_own else None
+
+
 def command_in(text: str, metadata: Mapping[str, Any], *, in_group: bool) -> Command | None:
-    """Return the command in a message; a press of a button of ours is one as well."""
+    """Return the command in a person's own text; a press of a button of ours is one as well."""
     pressed = button_pressed(metadata)
     if pressed is None:
         return command_of(text, in_group=in_group)

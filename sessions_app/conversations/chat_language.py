@@ -148,8 +148,12 @@ def _guess(text: str, before: str, expected: Collection[str] = ()) -> Guess:
 
 
 def _text_before(chat: Chat, text: str) -> str:
-    """Return what the person wrote before; a text that is sent again tells nothing new."""
+    """Return what the person wrote before; a text that is sent again tells nothing new.
+
+    Neither does a command, whose argument the text may be.
+    """
     written = Message.objects.filter(chat=chat, role=Role.USER).exclude(content__in=("", text))
+    written = written.exclude(content__startswith="/")
     return written.order_by("-received_at").values_list("content", flat=True).first() or ""
 
 

@@ -56,7 +56,9 @@ HOURS_MORE = "hours_more"
 HOURS = (*HOURS_QUESTIONS, *HOURS_DAYS, HOURS_WEEKS, HOURS_MORE, "hours_fill")
 # The fact stands before the first; the second says before a fact that all may know it.
 AFTER_FACT, EVERYONE = "remember_after", "everyone"
-_MORE = (AFTER_FACT, EVERYONE, BOOKED, PERSON_END, "closers", "no_closers", "asking", "not_facts")
+# "Remember this", "forget this": about the message that is quoted.
+QUOTING = (AFTER_FACT, "forget_quoted")
+_MORE = (*QUOTING, EVERYONE, BOOKED, PERSON_END, "closers", "no_closers", "asking", "not_facts")
 _LIMITS = ("stop", "start", "stop_asked", "stop_marketing")
 KINDS = (*COMMANDS, *SMALL_TALK, *OPENERS, *_MORE, *_LIMITS, *WISHES, *DENIALS, *HOURS)
 # Accents, niqqud, Arabic vowel signs and invisible direction marks stand inside words.

@@ -39,7 +39,7 @@ from sessions_app.models import (
 )
 from sessions_app.models.messages import Role
 from sessions_app.models.turns import WAITING_STATES
-from sessions_app.recall.facade import CLIENT_NAME
+from sessions_app.recall.facade import CLIENT_NAME, SENDER_NAME
 
 # The fields of a turn that hold texts.
 TURN_TEXTS = ("context", "error", "unstored_text", "unstored_reply")
@@ -236,6 +236,7 @@ class AnswerRedaction:
         if self._goes(entry):
             entry["content"] = MARK
             entry.pop(CLIENT_NAME, None)
+            entry.pop(SENDER_NAME, None)
         elif entry.get("role") not in (None, Role.USER):
             text = entry["content"]
             replaced = self._replaced.get(("assistant", text))

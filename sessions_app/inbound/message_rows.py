@@ -2,7 +2,7 @@
 
 from memoryproject.foundation.integrations.whatsapp.events import InboundMessage, OwnSend
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import PERSON_DOMAIN
-from memoryproject.foundation.text.phone_numbers import phone_forms
+from memoryproject.foundation.text.phone_numbers import number_shown, phone_forms
 from sessions_app.conversations.message_store import NewMessage
 from sessions_app.conversations.plain_words import Command
 from sessions_app.inbound.message_changes import quote_metadata
@@ -19,8 +19,8 @@ def new_message(event: InboundMessage, chat: Chat, command: Command | None) -> N
     # What is moved in from elsewhere says itself who wrote it.
     if event.from_business and IMPORTED not in metadata:
         metadata[BY_PHONE] = True
-    if event.group_id and event.party.name:
-        metadata["sender_name"] = event.party.name
+    if event.group_id and not event.from_business:
+        metadata["sender_name"] = event.party.name or number_shown(person)
     if command is not None:
         metadata["command"] = command.name
     return NewMessage(

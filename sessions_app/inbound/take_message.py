@@ -73,7 +73,10 @@ class IntakeRules:
 
 @dataclass(frozen=True)
 class _Incoming:
-    """One message on its way in, with its chat locked. ``access`` is None for who has no limits."""
+    """One message on its way in, with its chat locked. ``access`` is None for who has no limits.
+
+    ``is_own``: the words are the person's; what others wrote commands nothing.
+    """
 
     event: InboundMessage
     chat: models.Chat
@@ -82,6 +85,7 @@ class _Incoming:
     rules: IntakeRules
     now: datetime
     due: bool
+    is_own: bool
 
     @property
     def speaker(self) -> dict[str, Any]:
@@ -96,8 +100,10 @@ class _Incoming:
     def command(self) -> plain_words.Command | None:
         """Return the command; plain words are one only where they are said to the assistant."""
         event = self.event
-        command = buttons.command_in(event.text, event.metadata, in_group=self.chat.is_group)
-        return None if command and command.language and not self.due else command
+        command = self.is_own and buttons.command_in(
+            event.text, event.metadata, in_group=self.chat.is_group
+        )
+        return None if not command or (command.language and not self.due) else command
 
 
 def message_take(*, event: InboundMessage, rules: IntakeRules, now: datetime) -> EventResult:
@@ -117,13 +123,14 @@ def message_take(*, event: InboundMessage, rules: IntakeRules, now: datetime) ->
     role = rules.chat_memory.role_in(chat, addresses=chat.current_addresses, warns=True)
     access = None if event.from_business or role == GODFATHER else intake.access_of(chat)
     due = not event.from_business and event.kind != calls.CALL and _is_for_us(event, chat, rules)
-    if due and rules.remember(chat):
+    is_own = buttons.is_own_text(event.kind, event.metadata)
+    if due and is_own and rules.remember(chat):
         helped = survey_answer(chat, event.text, event.metadata, typed=rules.surveys)
         if helped is not None:
             # It is evidence, and wants no answer.
             due, event = False, replace(event, metadata={**event.metadata, SURVEY: helped})
             models.SessionOutcome.objects.filter(session=helped[0]).update(rules=0)
-    incoming = _Incoming(event, chat, role, access, rules, now, due)
+    incoming = _Incoming(event, chat, role, access, rules, now, due, is_own)
     _let_owner_step_in(incoming)
     entry = _decide(incoming)
     texts = rules.missed_call_text and not entry.reason
@@ -219,7 +226,7 @@ def _decide(incoming: _Incoming) -> intake.Entry:
     return intake.entry_decide(
         chat=incoming.chat,
         access=incoming.access,
-        text=incoming.event.text,
+        text=incoming.event.text if incoming.is_own else "",
         command=incoming.command,
         limits=incoming.rules.limits,
         now=incoming.now,
@@ -262,6 +269,8 @@ def _turn_open(incoming: _Incoming, entry: intake.Entry, **stored: Any) -> model
     errors = {TurnState.REFUSED: entry.reason, TurnState.CANCELLED: ANSWERED_BY_PERSON}
     error = errors.get(TurnState(state), "")
     context: dict[str, Any] = {"kind": event.kind, **incoming.speaker}
+    # Where memory is off, nothing else of the message has it.
+    context |= {name: True for name in buttons.FORWARDED if name in event.metadata}
     if entry.notice:
         context |= {"notice": entry.notice, "reason": entry.reason}
     if incoming.command is not None or not (event.text.strip() or event.media):

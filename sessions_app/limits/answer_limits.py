@@ -20,7 +20,7 @@ from memoryproject.foundation.integrations.llm import base as llm
 from memoryproject.foundation.integrations.retry import do_nothing
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import all_forms
 from memoryproject.foundation.text.characters import estimate_tokens
-from sessions_app.conversations.buttons import command_in
+from sessions_app.conversations.buttons import command_in_turn
 from sessions_app.limits import intake
 from sessions_app.models import Broadcast, Chat, ChatAccess, ChatAddress, Turn, UsageDay
 from sessions_app.models.chats import GODFATHER, Provider
@@ -52,9 +52,7 @@ def answer_check(*, turn: Turn, limits: intake.UsageLimits, now: datetime) -> No
     """
     if turn.user_role == GODFATHER:
         return
-    text = turn.message.content if turn.message else turn.unstored_text
-    metadata = turn.message.metadata if turn.message else {}
-    command = command_in(text, metadata, in_group=turn.chat.is_group)
+    command = command_in_turn(turn)
     notice = turn.context.get("notice")
     code = _access_refusal(intake.access_of(turn.chat), limits)
     may_pass = notice or (command is not None and command.name in intake.OPTED_OUT_COMMANDS)

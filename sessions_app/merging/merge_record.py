@@ -54,15 +54,8 @@ CHAT = (
 # What is bound to chats by a column, under the name that its rows have in a record.
 BOUND: dict[str, type[Model]] = {"tokens": ApiToken, "endpoints": WebhookEndpoint}
 USAGE = (
-    "day",
-    "is_owner",
-    "model_calls",
-    "prompt_tokens",
-    "completion_tokens",
-    "cost",
-    "reached",
-    "reached_at",
-    "told_turn",
+    *("day", "is_owner", "model_calls", "prompt_tokens", "completion_tokens"),
+    *("cost", "reached", "reached_at", "told_turn"),
 )
 RUN = ("rule", "event", "did", "at")
 

@@ -12,6 +12,7 @@ from sessions_app.recall.hits import (
     NEAREST_SIMILARITY,
     NEWER,
     SAID_BY,
+    SENDER_NAME,
     WAYS,
     FactTimes,
     Hit,
@@ -23,6 +24,7 @@ from sessions_app.recall.hits import (
     is_sure,
     name_in_label,
     number_for,
+    with_name,
 )
 from sessions_app.recall.recall import messages_found, recall
 from sessions_app.recall.staff_search import (

@@ -1,7 +1,7 @@
 """Who recalls, what is returned, and which of two facts that disagree stands first."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -234,8 +234,9 @@ def _without_newer(hit: Hit) -> Hit:
 
 # Who said it, where it isn't a client with a name: the person in the chat, or staff.
 THEM, STAFF = "this person", "staff"
-# The name in the metadata of a memory that came from another chat than the owner's own.
-CLIENT_NAME = "client_name"
+# The name in the metadata of a memory that came from another chat than the owner's own, or of who
+# said it in a group. That of a message has its writer's in a group.
+CLIENT_NAME, SENDER_NAME = "client_name", "sender_name"
 # How a prompt introduces a memory, and one with such a name, which follows.
 MEMORY = "memory"
 CLIENTS_MEMORY = f"{MEMORY} of "
@@ -248,6 +249,12 @@ def name_in_label(name: str) -> str:
     """Return the name of a chat's person as it stands in the label of a memory."""
     words = " ".join(_MARKS.sub(" ", phone_numbers.number_shown(name)).split())
     return characters.cut_at_word(words, MAX_NAME_LENGTH) or "a client"
+
+
+def with_name(text: str, about: Mapping[str, Any]) -> str:
+    """Return a text after the name in its metadata, or in its entry of a replay, if any."""
+    name = about.get(CLIENT_NAME) or about.get(SENDER_NAME)
+    return f"{name}: {text}" if name else text
 
 
 def memory_about(

@@ -15,13 +15,14 @@ import numpy as np
 from django.conf import settings
 from django.contrib.postgres.expressions import ArraySubquery
 from django.core.exceptions import EmptyResultSet
-from django.db.models import OuterRef, Q, QuerySet, Subquery, TextField, Value
+from django.db.models import Case, CharField, Exists, OuterRef, Q, QuerySet, Subquery, Value, When
 from django.db.models.expressions import Combinable
 from django.db.models.fields.json import KT
 from django.db.models.functions import Coalesce, Concat, NullIf
 
 from memories_app import ranking, visibility
 from memories_app.models import Memory, ProposalKind, ProposalMemory, ProposalState
+from memories_app.store.retract import EXTRACTION
 from memoryproject.foundation.retrieval import message_features, query, relevance
 from memoryproject.foundation.retrieval.subqueries import QueryPart, best_fit, periods_asked
 from memoryproject.foundation.text.phone_numbers import number_shown
@@ -69,6 +70,9 @@ class Line:
         return self.sender or message_features.speaker_named(self.content)
 
 
+# The sources of memories that somebody in the chat has said.
+_SAID = ("command", EXTRACTION)
+_SENDER = Coalesce(KT("metadata__sender_name"), Value(""), output_field=CharField())
 # Commands, system texts ("Remembered: …", apologies), and surveys are no knowledge. What is the
 # same in each query is made once: making it takes longer than reading a few rows.
 _SPOKEN = Message.objects.filter(revoked_at__isnull=True, role__in=[Role.USER, Role.ASSISTANT])
@@ -114,7 +118,7 @@ def lines_around(
         "order_num",
         "answers_id",
         "timestamp",
-        Coalesce(KT("metadata__sender_name"), Value("", TextField())),
+        _SENDER,
         "role",
         "content",
         "terms",
@@ -372,7 +376,7 @@ def read_memories(
             kind,
             client=client,
             source=source,
-            is_own=chat is not None and chat == viewer.chat_id,
+            is_own=chat is not None and chat == viewer.chat_id and not whose,
             times=FactTimes(*times),
             newer=newer,
             promise=promise,
@@ -383,13 +387,19 @@ def read_memories(
 
 
 def _client(viewer: Viewer) -> Combinable:
-    """Return the name and the address of a memory's chat for the owner, a line each.
+    """Return the name and the address of who said a memory in a group, a line each.
 
-    It is the name that staff gave, else WhatsApp's. For others, and the own chat, it is "".
+    Else of its chat for the owner: the name that staff gave, or WhatsApp's. For others, and the own
+    chat, it is "". What nobody said in a group has an empty name there.
     """
-    if viewer.user_role != GODFATHER:
-        return Value("")
+    in_group = Exists(Chat.objects.filter(pk=OuterRef("chat_id"), is_group=True))
+    writer = Message.objects.filter(pk=OuterRef("source_message_id"))
+    named = Subquery(writer.values_list(Concat(_SENDER, Value("\n"), "sender")))
     chats = Chat.objects.filter(pk=OuterRef("chat_id")).exclude(pk=viewer.chat_id)
     name = Coalesce(NullIf("staff_name", Value("")), "client_name")
-    shown = Concat(name, Value("\n"), "whatsapp_chat")
-    return Coalesce(Subquery(chats.values_list(shown)), Value(""))
+    shown: Combinable = Subquery(chats.values_list(Concat(name, Value("\n"), "whatsapp_chat")))
+    if viewer.user_role != GODFATHER:
+        shown = Case(When(in_group, then=Value("\n")))
+    theirs = Coalesce(named, Value("a member\n"))
+    by_member = Q(in_group, source__in=_SAID, visibility="chat")
+    return Case(When(by_member, then=theirs), default=Coalesce(shown, Value("")))

@@ -41,6 +41,7 @@ from sessions_app.recall.hits import (
     MEMORIES,
     MESSAGES,
     NEAREST_SIMILARITY,
+    SENDER_NAME,
     Hit,
     LeftOut,
     RecallResult,
@@ -48,6 +49,7 @@ from sessions_app.recall.hits import (
     as_nearest,
     behind,
     current_first,
+    name_in_label,
     newest_first,
     place_of,
 )
@@ -276,6 +278,8 @@ class _Lines:
                 continue
             place = {"session_id": str(line.session), "order_num": line.order_num}
             where = {"role": line.role, **place}
+            if line.sender:
+                where[SENDER_NAME] = name_in_label(line.sender)
             near = line.cosines[0]
             found.append(Hit("message", line.id, content, score, near, line.said_at, where))
             if len(found) == search.top_k:
@@ -372,7 +376,8 @@ class _Lines:
 
 def _shown(line: Line) -> dict[str, str]:
     shortened = cut_at_word(line.content, MAX_NEIGHBOUR_LENGTH)
-    return {"message_id": str(line.id), "role": line.role, "content": shortened}
+    about = {"message_id": str(line.id), "role": line.role, "content": shortened}
+    return {**about, SENDER_NAME: name_in_label(line.sender)} if line.sender else about
 
 
 def _try_twice(search: Callable[[], Found]) -> Found | None:

@@ -31,7 +31,7 @@ from sessions_app.limits.answer_limits import MeteredChatModel
 from sessions_app.models import AnswerTrial, Turn, TurnReplay
 from sessions_app.models.chats import GODFATHER
 from sessions_app.models.trials import TrialMemories, TrialPrompt, TrialState
-from sessions_app.recall.facade import CLIENT_NAME
+from sessions_app.recall.facade import with_name
 from sessions_app.trials.given_texts import (
     MAX_CHOSEN,
     Given,
@@ -265,10 +265,7 @@ def _make(
         raise TrialRefusedError("trial_long_prompt")
     request = ChatRequest(
         messages,
-        recalled=[
-            ": ".join(filter(None, (entry.get(CLIENT_NAME), str(entry["content"]))))
-            for entry in given.recalled
-        ],
+        recalled=[with_name(str(entry["content"]), entry) for entry in given.recalled],
         max_reply_tokens=dependencies.rules.max_reply_tokens,
     )
     metered = MeteredChatModel(

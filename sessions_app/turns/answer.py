@@ -19,7 +19,7 @@ from memoryproject.foundation.leases import LeaseLostError
 from memoryproject.foundation.outside_services.guards import deadline, time_left
 from memoryproject.foundation.process.storage import is_disk_full
 from sessions_app.conversations import epochs
-from sessions_app.conversations.buttons import addressed, command_of
+from sessions_app.conversations.buttons import addressed, command_of, is_own_turn
 from sessions_app.conversations.chat_language import language_learn
 from sessions_app.conversations.phrases import received_text
 from sessions_app.conversations.plain_words import asks_to_forget
@@ -29,7 +29,7 @@ from sessions_app.models import GODFATHER, Message, Outcome, Provider, Turn, Tur
 from sessions_app.models.turns import turns_move
 from sessions_app.turns import handing_over, message_files, open_questions, reply_store, send
 from sessions_app.turns.bursts import OPEN_STATES, REMADE, burst_join, texts_to_answer
-from sessions_app.turns.commands.dispatch import chosen_reply, command_reply
+from sessions_app.turns.commands.dispatch import chosen_reply, command_reply, quoting_command
 from sessions_app.turns.model_reply import MAX_ATTEMPTS, lease_release, model_reply, turn_put_back
 from sessions_app.turns.turn_claims import WHOLE_TURNS, TurnLease
 from sessions_app.turns.turn_dependencies import Dependencies, TurnWork
@@ -293,10 +293,12 @@ def _with_document(work: TurnWork, text: str) -> reply_store.Draft:
 def _reply(work: TurnWork, text: str) -> reply_store.Draft:
     turn, dependencies = work.turn, work.dependencies
     text = addressed(text, in_group=turn.chat.is_group)
-    chosen = chosen_reply(turn=turn, text=text, dependencies=dependencies)
+    is_own = is_own_turn(turn)
+    chosen = chosen_reply(turn=turn, text=text, dependencies=dependencies) if is_own else None
     if chosen is not None:
         return chosen
     command = command_of(text, in_group=turn.chat.is_group)
+    command = quoting_command(turn, text, command) if is_own else None
     if command is not None:
         return command_reply(turn=turn, command=command, dependencies=dependencies)
     pictures: list[Picture] = []

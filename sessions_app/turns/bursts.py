@@ -16,7 +16,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from memoryproject.foundation.leases import RELEASED
-from sessions_app.conversations.buttons import addressed
+from sessions_app.conversations.buttons import addressed, is_own_turn
 from sessions_app.conversations.plain_words import small_talk
 from sessions_app.models import WAITING_STATES, Provider, Turn, TurnState
 from sessions_app.models.turns import turn_move
@@ -135,15 +135,8 @@ def texts_before(turn: Any, states: Collection[str]) -> Iterator[str]:
     for earlier in before.select_related("message").defer("message__terms")[:LOOKED_AT]:
         if earlier.state not in states:
             return
-        if earlier.message and not earlier.message.revoked_at and is_own_text(earlier):
+        if earlier.message and not earlier.message.revoked_at and is_own_turn(earlier):
             yield addressed(earlier.message.content, in_group=turn.chat.is_group)
-
-
-def is_own_text(turn: Turn) -> bool:
-    """Return whether its words are the person's: no contact card, no place, nothing forwarded."""
-    metadata = turn.message.metadata if turn.message else {}
-    is_shown = turn.context.get("kind") in ("contacts", "location", "order", "poll")
-    return not is_shown and metadata.keys().isdisjoint(("forwarded", "frequently_forwarded"))
 
 
 def names_file(context: Mapping[str, Any]) -> bool:
@@ -154,27 +147,31 @@ def names_file(context: Mapping[str, Any]) -> bool:
 def _burst(lease: TurnLease, gap: timedelta, begun_at: datetime | None) -> list[Turn]:
     """Return the turns that can be answered with the one of the lease, that one first.
 
-    The burst ends before the first command. Messages at its end that hold nothing to read are left
-    out. The list is empty where the turn must not be answered with others.
+    The burst ends before the first command, and in a group before another member's message.
+    Messages at its end that hold nothing to read are left out, unless all do, as in an album. The
+    list is empty where the turn must not be answered with others.
     """
     first = Turn.objects.only("chat_id").get(pk=lease.turn_id)
     waiting = Turn.objects.filter(
         chat_id=first.chat_id, state__in=OPEN_STATES, id__gte=lease.turn_id
     )
     burst: list[Turn] = []
+    talk, last = None, 0
     for turn in waiting.select_related("message", "chat").order_by("id"):
         is_alone = turn.message is None or is_command(turn) or names_file(turn.context)
         # A caller in the terminal or at the API waits for this very answer.
         is_awaited = turn.provider == str(Provider.CONSOLE)
-        same_session = not burst or turn.session_id == burst[0].session_id
+        before = talk
+        talk = turn.session_id, turn.chat.is_group and turn.message and turn.message.sender
         is_later = burst and turn.created_at - burst[-1].created_at > gap
         is_meanwhile = begun_at is not None and turn.created_at >= begun_at
-        if is_alone or is_awaited or not same_session or (is_later and not is_meanwhile):
+        is_others = burst and talk != before
+        if is_alone or is_awaited or is_others or (is_later and not is_meanwhile):
             break
         burst.append(turn)
-    while len(burst) > 1 and burst[-1].message and not burst[-1].message.content.strip():
-        burst.pop()
-    return burst if burst and burst[0].pk == lease.turn_id else []
+        if turn.message and turn.message.content.strip():
+            last = len(burst)
+    return burst[: last or None] if burst and burst[0].pk == lease.turn_id else []
 
 
 def _merge(lease: TurnLease, burst: list[Turn]) -> TurnLease | None:

@@ -249,20 +249,22 @@ def profile_for_prompt(profile: AssistantProfile) -> Profile:
 
 def recalled_of(hit: recall.Hit) -> Recalled:
     """Return a hit in the form that the prompt needs."""
-    around = [
-        f"{name} that, {SPEAKERS.get(hit.metadata[name]['role'], 'it was said')}: "
-        f"{message_text.without_notice(hit.metadata[name]['content'])}"
-        for name in ("before", "after")
-        if name in hit.metadata
-    ]
+    beside = {name: hit.metadata[name] for name in ("before", "after") if name in hit.metadata}
+    texts = {
+        name: recall.with_name(message_text.without_notice(each["content"]), each)
+        for name, each in beside.items()
+    }
     times = recall.FactTimes.of(hit.metadata) if hit.source == "memory" else None
     return Recalled(
         content=message_text.without_notice(hit.content),
         label=hit_label(hit),
         said_on=times.said_at if times and times.said_at else hit.created_at,
-        around=around,
-        after=message_text.without_notice(hit.metadata.get("after", {}).get("content", "")),
-        client=hit.metadata.get(recall.CLIENT_NAME, ""),
+        around=[
+            f"{name} that, {SPEAKERS.get(beside[name]['role'], 'it was said')}: {text}"
+            for name, text in texts.items()
+        ],
+        after=texts.get("after", ""),
+        client=hit.metadata.get(recall.CLIENT_NAME) or hit.metadata.get(recall.SENDER_NAME, ""),
         notes=_notes(hit, times),
         times=times,
         is_sure=recall.is_sure(hit),

@@ -14,6 +14,7 @@ from memoryproject.foundation.outgoing_webhooks.deliveries import HookEvent, hoo
 from memoryproject.foundation.outgoing_webhooks.models import EventType
 from memoryproject.foundation.staff_notices import Kind, notify
 from sessions_app.conversations import history_queries, phrases, session_lifecycle
+from sessions_app.conversations.buttons import FORWARDED, is_own_turn
 from sessions_app.conversations.plain_words import denies, wants_person
 from sessions_app.hours import hours_of
 from sessions_app.hours_answers import opening_line
@@ -26,12 +27,7 @@ from sessions_app.turns import bursts, turn_claims
 PERSON = "person"
 # The reasons.
 ASKED, FAILED, LIMIT, MODEL = "asked", "failed", "limit", "model"
-_TEXTS = {
-    ASKED: "handover",
-    FAILED: "handover_failed",
-    LIMIT: "handover_waiting",
-    MODEL: "handover_waiting",
-}
+_TEXTS = {ASKED: "handover", FAILED: "handover_failed"}
 # So long the assistant waits for a person. Who replies has the time of a reply from then on.
 WAITS = timedelta(hours=12)
 MAX_DENIALS = 3
@@ -50,7 +46,7 @@ def handover_reason(turn: Turn, text: str) -> str:
     if not can_be_handed_over(turn):
         return ""
     before = bursts.texts_before(turn, (TurnState.MERGED, TurnState.HELD))
-    if (bursts.is_own_text(turn) and wants_person(text)) or any(map(wants_person, before)):
+    if (is_own_turn(turn) and wants_person(text)) or any(map(wants_person, before)):
         return ASKED
     return FAILED if _denials(turn, text) >= MAX_DENIALS else ""
 
@@ -62,7 +58,7 @@ def handover_is_offered(turn: Turn, text: str) -> bool:
 
 def _denials(turn: Turn, text: str) -> int:
     """Return how many of the last messages said that the answer was none; 0 if this one doesn't."""
-    if turn.message is None or not denies(text):
+    if turn.message is None or not is_own_turn(turn) or not denies(text):
         return 0
     session = turn.message.session_id
     handed_over = Turn.objects.filter(session=session, context__has_key=HANDOVER).order_by("-id")
@@ -73,7 +69,7 @@ def _denials(turn: Turn, text: str) -> int:
         order_num__gt=since,
         order_num__lt=turn.message.order_num,
         revoked_at=None,
-    )
+    ).exclude(metadata__has_any_keys=FORWARDED)
     texts = earlier.order_by("-order_num").values_list("content", flat=True)[:LOOKED_AT]
     return 1 + sum(map(denies, texts))
 
@@ -84,7 +80,7 @@ def handover_text(turn: Turn, reason: str) -> str:
     Where staff have written the opening hours in words, the words.
     """
     language = turn.chat.language
-    lines = [phrases.text_for(_TEXTS[reason], language)]
+    lines = [phrases.text_for(_TEXTS.get(reason, "handover_waiting"), language)]
     profile, now = history_queries.profile_current(), timezone.now()
     if hours := hours_of(profile):
         if not hours.is_open(now):

@@ -357,9 +357,9 @@ def _transcript_store(work: TurnWork, text: str, model: str) -> None:
             work.lease.lock()
             work.dependencies.chat_memory.retext(message=message, content=text)
             message.metadata = {**message.metadata, "transcript": {"model": model}}
-            if command := buttons.command_of(text, in_group=turn.chat.is_group):
+            turn.message = message
+            if command := buttons.command_in_turn(turn):
                 message.metadata["command"] = command.name
             message.save(update_fields=["metadata"])
-            turn.message = message
     # Not in the transaction: chats are locked before sessions.
     chat_language.language_learn(chat=turn.chat, text=text)

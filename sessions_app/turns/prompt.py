@@ -29,6 +29,10 @@ CLIENTS_MEMORIES = (
     f"A “{CLIENTS_MEMORY}” somebody was learned in the conversation with that client: “I”, “me” "
     "and “my” in it are that client, never the owner."
 )
+MEMBERS_MEMORIES = (
+    f"In the group “I”, “me” and “my” are who wrote the text: a “{CLIENTS_MEMORY}Ann”, and what "
+    "stands behind “Ann:”, is Ann's own, and not that of whoever asks now."
+)
 HOW_TO_READ = (
     "Each text has the day and hour at which it was said. Of two that disagree the first one, the "
     "newer, holds; if they may both be true, say so. A memory holds “from” and “until” the days in "
@@ -49,7 +53,8 @@ MAX_QUOTED_WORDS = 25
 _WORD = re.compile(r"\w+")
 # "(memory, 2026-11-29 21:24)" and "[in reply to …]".
 _LABEL = re.compile(
-    r"(?m)^(?:- )?\([a-z’ ]{3,40}, \d{4}-\d\d-\d\d \d\d:\d\d[^()\n]{0,200}\) ?"
+    r"(?m)^(?:- )?\((?:[a-z’ ]{3,40}|memory of [^()\n]{1,80}), "
+    r"\d{4}-\d\d-\d\d \d\d:\d\d[^()\n]{0,200}\) ?"
     r"|\[(?:in reply to|reacted with) [^\[\]\n]{1,400}\] ?"
 )
 _INSTRUCTIONS_END = re.compile(r"\n\n(?:About the business:|Opening hours:|It is \w+, \d{4}-)")
@@ -72,9 +77,9 @@ class Recalled:
 
     ``label`` says what it is, such as "memory" or "client said"; ``around`` holds the messages
     before and after it. ``after``: the text of the message after it. ``client``: the name of the
-    client whose memory it is, where that isn't the person in this chat. ``notes``: who said it
-    and whether it still holds. ``times``: when it holds, for a memory. ``is_sure``: False for one
-    that is only the nearest to the question.
+    client whose memory it is, where that isn't the person in this chat, or of who said it in a
+    group. ``notes``: who said it and whether it still holds. ``times``: when it holds, for a
+    memory. ``is_sure``: False for one that is only the nearest to the question.
     """
 
     content: str
@@ -175,6 +180,7 @@ def system_text(parts: PromptParts) -> str:
         _today(parts),
         *(manner if parts.persona else ()),
         CLIENTS_MEMORIES if parts.user_role == "godfather" else "",
+        MEMBERS_MEMORIES if parts.is_group else "",
         _fenced(parts),
     ]
     return "\n\n".join(section for section in sections if section)
@@ -255,7 +261,8 @@ def recalled_text(text: Recalled, time_zone: str) -> str:
     hour = f"{text.said_on.astimezone(zone):%Y-%m-%d %H:%M}"
     holds = [f"{word} {day}" for word, day in days_of(text.times, zone)] if text.times else []
     label = ", ".join([text.label, hour, *holds, *text.notes])
-    lines = [f"- ({label}) {text.content}", *(f"  ({line})" for line in text.around)]
+    writer = f"{text.client}: " if text.client and text.label in SPEAKERS.values() else ""
+    lines = [f"- ({label}) {writer}{text.content}", *(f"  ({line})" for line in text.around)]
     return "\n".join(lines)
 
 

@@ -403,9 +403,7 @@ def is_command(turn: Turn) -> bool:
     """Return whether the turn needs no model: a command, or a notice of ours answers it."""
     if "notice" in turn.context:
         return True
-    text = turn.message.content if turn.message else turn.unstored_text
-    metadata = turn.message.metadata if turn.message else {}
-    return buttons.command_in(text, metadata, in_group=turn.chat.is_group) is not None
+    return buttons.command_in_turn(turn) is not None
 
 
 def turn_unhold(turn: Turn) -> None:

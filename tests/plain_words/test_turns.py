@@ -465,3 +465,28 @@ def test_what_is_to_be_forgotten_is_not_told(offline: World, text: str, language
     Chat.objects.update(language=language)
     assert one(offline, CLIENT, text) == text_for("forget_usage", language)
     assert "nuts" in one(offline, CLIENT, "what allergy has Maya?")
+
+
+@pytest.mark.parametrize(
+    "commands",
+    [
+        ("/forget hat", "/forget hat", "/search hat", "/forget die"),
+        ("/search pan", "/forget pan", "/search sin"),
+        ("/forget der", "/remember das Boot", "/forget das"),
+        ("/search la casa", "/search casa", "/forget la casa"),
+    ],
+)
+def test_words_of_a_command_are_no_change_of_language(
+    offline: World, commands: tuple[str, ...]
+) -> None:
+    one(offline, CLIENT, "/remember my hat is a red one")
+    one(offline, CLIENT, "what do you remember about my hat?")
+    for text in commands:
+        one(offline, CLIENT, text)
+        assert offline.chat(CLIENT).language == "en"
+
+
+def test_a_command_in_another_language_is_one(offline: World) -> None:
+    one(offline, CLIENT, "what do you remember about my hat?")
+    one(offline, CLIENT, "/remember ich habe am Montag einen Termin beim Arzt")
+    assert offline.chat(CLIENT).language == "de"

@@ -14,7 +14,7 @@ from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from sessions_app.models import AssistantProfile, ChatPause, Turn
 from sessions_app.turns.queue import chat_answer, next_chat
 from tests.events import edit, revocation
-from tests.world import CLIENT, World, message_from, remember
+from tests.world import CLIENT, OTHER_CLIENT, World, message_from, remember
 
 GROUP = {"group_id": "120363000000000001@g.us", "mentions_us": True}
 
@@ -169,6 +169,32 @@ def test_a_picture_at_the_end_does_not_swallow_the_question(world: World) -> Non
     replies = answer(world)
     assert replies[0] == "answer to: What does this cost?"
     assert replies[1].startswith("I received your picture")
+
+
+def test_an_album_gets_one_answer(world: World) -> None:
+    world.receive(*(message_from(CLIENT, "", kind="image") for _ in range(5)))
+    (reply,) = answer(world)
+    assert reply.startswith("I received your picture")
+    assert states() == [*["merged"] * 4, "sent"]
+
+
+def test_an_album_with_words_gets_one_answer_besides(world: World) -> None:
+    texts = ("", "What does this cost?", "", "")
+    world.receive(*(message_from(CLIENT, text, kind="image") for text in texts))
+    replies = answer(world)
+    assert replies[0] == "answer to: [image] What does this cost?"
+    assert len(replies) == 2
+
+
+def test_in_a_group_each_member_is_answered(world: World) -> None:
+    asked = [(CLIENT, "when do you open?"), (CLIENT, "today?"), (OTHER_CLIENT, "a haircut?")]
+    events = [message_from(chat, text, **GROUP) for chat, text in asked]
+    world.receive(*events)
+    assert answer(world, "120363000000000001@g.us") == [
+        "answer to: Test User: today?",
+        "answer to: Test User: a haircut?",
+    ]
+    assert states() == ["merged", "sent", "sent"]
 
 
 def test_a_picture_before_the_question_is_part_of_it(world: World) -> None:

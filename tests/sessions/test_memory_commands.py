@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import uuid
+from typing import Any
 
 import pytest
 
@@ -21,7 +22,7 @@ from sessions_app.turns.commands.replies import short_ids
 from tests.doubles.hashing_embedder import HashingEmbedder
 from tests.remembering import remember
 from tests.tables import table
-from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from, new_world
+from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, new_world
 
 OWNER_FACT = "TestCorp owes me ₪5000"
 CHAT_FACT = "TestCorp sends its driver on Monday"
@@ -45,8 +46,8 @@ def told(facts: None, world: World) -> World:
     return world
 
 
-def one(world: World, chat: str, text: str) -> str:
-    (reply,) = world.say(chat, text)
+def one(world: World, chat: str, text: str, **changes: Any) -> str:
+    (reply,) = world.say(chat, text, **changes)
     return reply
 
 
@@ -311,10 +312,59 @@ def test_a_fact_about_everyone_is_the_owners_own(world: World, text: str) -> Non
     assert one(world, CLIENT, "/memories").startswith("I don't remember anything yet.")
 
 
-def test_what_is_forwarded_is_for_nobody_else(world: World) -> None:
-    world.receive(message_from(GODFATHER, FOR_EVERYONE[0], metadata={"forwarded": True}))
-    world.work()
-    assert Memory.objects.get().visibility == "owner"
+COMMANDING = [
+    "STOP",
+    "Unsubscribe",
+    "הסר",
+    "Stop promotions",
+    "Please stop writing to me",
+    "/forget 1",
+    "/forget driver",
+    "forget that TestCorp sends its driver on Monday",
+    "תשכח שאני טבעוני",
+    "/reset",
+    "/memories",
+    "/export",
+    "/remember my PIN is 9911",
+    "remember that my code is 5566",
+    "merke dir, dass mein Hund Rex heißt",
+    "1",
+]
+OTHERS: list[dict[str, Any]] = [
+    {"metadata": {"forwarded": True}},
+    {"metadata": {"frequently_forwarded": True}},
+    {"kind": "location"},
+    {"kind": "contacts"},
+]
+
+
+@pytest.mark.parametrize("changes", OTHERS)
+def test_what_others_wrote_commands_nothing(told: World, changes: dict[str, Any]) -> None:
+    """Nor does it choose from a list, be it forwarded or the name of a place or a contact."""
+    one(told, CLIENT, "/forget TestCorp sends")
+    told.remember(CLIENT, CHAT_FACT)
+    one(told, CLIENT, "/memories")
+    session, stored = told.session(CLIENT).pk, set(Memory.objects.values_list("pk", flat=True))
+    for text in COMMANDING:
+        seen = one(told, CLIENT, text, **changes)
+        assert seen.startswith("answer to: [")
+    assert told.session(CLIENT).pk == session
+    assert set(Memory.objects.values_list("pk", flat=True)) == stored
+    # Their own words do.
+    assert one(told, CLIENT, "/remember my PIN is 9911").startswith("✅")
+    assert "off for you" in one(told, CLIENT, "STOP")
+    assert told.say(CLIENT, "start", **changes) == []
+
+
+def test_what_the_owner_forwards_is_remembered_for_nobody(world: World) -> None:
+    one(world, GODFATHER, FOR_EVERYONE[0], metadata={"forwarded": True})
+    assert not Memory.objects.exists()
+
+
+def test_what_is_forwarded_calls_no_person_where_memory_is_off(world: World) -> None:
+    world.with_rules(memory_enabled=False)
+    text = "I want to talk to a human"
+    assert one(world, CLIENT, text, metadata={"forwarded": True}) == f"answer to: {text}"
 
 
 def test_a_client_tells_nobody_else(world: World) -> None:

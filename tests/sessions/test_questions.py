@@ -105,7 +105,14 @@ def test_several_matches_are_offered_and_a_press_forgets_one(
     assert len(kept()) == count - 1
 
 
-@pytest.mark.parametrize("said", ["2", " 2. ", "number 2", "٢"])
+IN_WORDS = [
+    *("number two please", "the second one", "Second.", "option two", "מספר שתיים", "השני בבקשה"),
+    *("el segundo", "la segunda por favor", "o segundo", "le deuxième", "das zweite bitte", "zwei"),
+    *("il secondo", "второй", "другий", "ikincisi", "दूसरा", "yang kedua", "الثاني"),
+]
+
+
+@pytest.mark.parametrize("said", ["2", " 2. ", "number 2", "٢", *IN_WORDS])
 def test_a_number_right_after_the_question_is_the_choice(phone: Phone, said: str) -> None:
     remembered(phone, 2)
     second = text_in(phone.say("/forget cake")).partition("\n2. ")[2].partition("\n")[0]
@@ -114,7 +121,13 @@ def test_a_number_right_after_the_question_is_the_choice(phone: Phone, said: str
     assert second not in kept()
 
 
-@pytest.mark.parametrize("said", ["3", "0", "2 cakes", "5551234567"])
+@pytest.mark.parametrize(
+    "said",
+    [
+        *("3", "0", "2 cakes", "5551234567", "the third one", "two cakes", "just a second please"),
+        *("one moment", "second thoughts", "un momento", "zwei Kuchen", "יום ראשון", "по одному"),
+    ],
+)
 def test_what_is_no_choice_is_a_message(phone: Phone, said: str) -> None:
     remembered(phone, 2)
     phone.say("/forget cake")

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from functools import partial
 
 from django.db import DatabaseError
+from django.db.models import Q
 from django.utils import timezone
 
 from memories_app.errors import MemoryValidationError
+from memories_app.facts.facts import fact_key
 from memories_app.facts.validation import MAX_CONTENT, NewMemory
 from memories_app.models import Memory, Visibility
 from memories_app.store.memory_fields import content_hash
@@ -17,14 +19,14 @@ from memoryproject.foundation.integrations.embedders.base import Embedder, Embed
 from memoryproject.foundation.process.storage import is_disk_full
 from memoryproject.foundation.redaction.redact import holds_card_number
 from memoryproject.foundation.text.characters import cut_at_word
-from sessions_app.conversations import epochs, plain_words
+from sessions_app.conversations import epochs, phrases, plain_words
+from sessions_app.conversations.buttons import command_of, is_own_text
 from sessions_app.conversations.phrases import text_for
-from sessions_app.models import Outcome, Turn
+from sessions_app.models import Message, Outcome, Role, Turn
 from sessions_app.models.chats import reading_role
 from sessions_app.recall.facade import CLIENT_NAME, Hit, Viewer, hit_record, recall
-from sessions_app.turns.bursts import is_own_text
 from sessions_app.turns.commands import replies
-from sessions_app.turns.commands.forget import FORGET, NOTHING, forget_reply
+from sessions_app.turns.commands.forget import FORGET, NOTHING, forget_reply, may_forget
 from sessions_app.turns.handing_over import ASKED, PERSON
 from sessions_app.turns.reply_store import Draft, handover_draft, help_text
 from sessions_app.turns.turn_dependencies import Dependencies
@@ -48,7 +50,7 @@ def remember_reply(
     if holds_card_number(fact):
         return replies.say("remember_card", language)
     owner = replies.is_owners(turn)
-    public = plain_words.for_everyone(fact) if owner and is_own_text(turn) else ""
+    public = plain_words.for_everyone(fact) if owner else ""
     fact = public or fact
     own = Visibility.OWNER if owner else Visibility.CHAT
     try:
@@ -84,6 +86,32 @@ def remember_reply(
 
 
 logger = logging.getLogger(__name__)
+_Command = plain_words.Command | None
+
+
+def quoting_command(turn: Turn, text: str, command: _Command) -> _Command:
+    """Return the command, or the one about the message that this one quotes: "forget this".
+
+    What is quoted is a fact of theirs, or made one memory, as it is or by our confirmation.
+    """
+    message = phrases.utterance_of(text)
+    found = phrases.beginning(message, phrases.QUOTING) if message else []
+    if not message or not turn.message or message.end not in (each.size for each in found):
+        return command
+    key = turn.message.metadata.get("reply_to_id", "-")
+    quoted = Message.objects.filter(chat=turn.chat_id, provider_message_id=key, revoked_at=None)
+    if found[0].kind == phrases.AFTER_FACT:
+        own = quoted.filter(role=Role.USER, sender=turn.message.sender).first()
+        fact = own.content if own and is_own_text(own.kind, own.metadata) else ""
+        asks = plain_words.asks_in_words(fact) or command_of(fact, in_group=turn.chat.is_group)
+        fact = "" if asks else fact.strip()
+        return plain_words.Command("remember", fact) if fact or command else None
+    answered = Turn.objects.filter(chat=turn.chat_id, parts__provider_message_id=key)
+    theirs = Q(source_message_id__in=answered.values("message"))
+    for key, text in quoted.values_list("pk", "content"):
+        theirs |= Q(source_message_id=key) | Q(fact_key=fact_key(text))
+    made = may_forget(turn).filter(theirs).values_list("pk", flat=True)[:2]
+    return plain_words.Command(FORGET, made[0].hex) if len(made) == 1 else command
 
 
 def command_reply(*, turn: Turn, command: plain_words.Command, dependencies: Dependencies) -> Draft:

@@ -8,6 +8,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import cache
 from uuid import UUID
 
 from django.db import transaction
@@ -20,7 +21,7 @@ from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from memoryproject.foundation.errors.stored_errors import error_text
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import address_forms
 from memoryproject.foundation.text.characters import cut_at_word
-from sessions_app.conversations import buttons, plain_words
+from sessions_app.conversations import buttons, phrases, plain_words
 from sessions_app.conversations.phrases import text_for
 from sessions_app.models import GODFATHER, Chat, Message, Outcome, Role, Turn, TurnState
 from sessions_app.models.chats import SPEAKER, actor_in, reading_role
@@ -94,8 +95,8 @@ def lines_of(memories: Sequence[Memory], turn: Turn, *, first: int = 1) -> str:
         marks = [ids[memory.pk]]
         if memory.visibility == str(Visibility.PUBLIC):
             marks.append(text_for("mark_public", language))
-        if memory.chat_id in names:
-            marks.append(text_for("mark_of_chat", language, who=names[memory.chat_id]))
+        if who := names.get(memory.pk) or names.get(memory.chat_id):
+            marks.append(text_for("mark_of_chat", language, who=who))
         if memory.pinned:
             marks.append(text_for("mark_pinned", language))
         lines.append(numbered(number, memory.content or str(memory), marks))
@@ -112,7 +113,12 @@ def numbered(number: int, content: str, marks: Iterable[str]) -> str:
 
 
 def _chat_names(memories: Sequence[Memory], turn: Turn) -> dict[UUID | None, str]:
-    """Return the names of other chats, which only the godfather sees."""
+    """Return the names of other chats, which only the godfather sees; in a group by memory."""
+    if turn.chat.is_group:
+        sources = {memory.source_message_id: memory.pk for memory in memories}
+        written = Message.objects.filter(chat=turn.chat_id, pk__in=sources.keys() - {None})
+        names = written.values_list("pk", "metadata__sender_name")
+        return {sources[key]: name_in_label(name) for key, name in names if name}
     if not is_owners(turn):
         return {}
     others = {memory.chat_id for memory in memories if memory.chat_id} - {turn.chat_id}
@@ -128,8 +134,8 @@ VALID_FOR = timedelta(minutes=10)
 LOOKED_AT = 100
 WORDS_FOR_NUMBER = {
     *("no", "nr", "num", "number", "numbers", "item", "entry", "memory", "the", "and"),
-    *("st", "nd", "rd", "th", "numéro", "numero", "número", "nummer", "номер", "رقم"),
-    *("מספר", "מס", "סעיף", "פריט", "זיכרון", "את", "ה", "ו"),
+    *("st", "nd", "rd", "th", "numéro", "numero", "número", "nummer", "numara", "номер"),
+    *("nomor", "رقم", "מספר", "מס", "סעיף", "סעיפ", "פריט", "זיכרון", "את", "ה", "ו"),
 }
 MIN_PHONE_DIGITS = 7
 MIN_PHONE_GROUP = 4
@@ -153,6 +159,27 @@ def numbers_in(text: str) -> list[int] | None:
     if not groups or _is_long_number(plain, groups):
         return None
     return [int(group) for group in groups]
+
+
+def _number_named(text: str) -> list[int] | None:
+    """Return the number that a text names in words: "number two please", "the second one"."""
+    number = _numbers_named().get(_without_words_for_number(plain_words.bare_words(text)))
+    return [number] if number else None
+
+
+def _without_words_for_number(text: str) -> str:
+    words = (word.text for word in phrases.words_of(text))
+    return " ".join(word for word in words if word not in WORDS_FOR_NUMBER)
+
+
+@cache
+def _numbers_named() -> dict[str, int]:
+    return {
+        _without_words_for_number(name): number
+        for data in phrases.languages().values()
+        for number, names in enumerate(data["ordinals"], start=1)
+        for name in names
+    }
 
 
 def _plain(character: str) -> str:
@@ -257,7 +284,7 @@ def choice_made(turn: Turn, text: str) -> Choosing | None:
     question = question_of(asking) if asking is not None else None
     if asking is None or question is None or asking.state != TurnState.SENT:
         return None
-    key_typed = question.key_typed(typed, numbers_in(typed))
+    key_typed = question.key_typed(typed, numbers_in(typed) or _number_named(typed))
     if key_typed is None or not _is_same_person(asking, turn):
         return None
     return Choosing(asking, question.asks, key_typed)

@@ -265,13 +265,8 @@ _FAILURES = {
     "noActiveSession": "The person's 24-hour window is closed",
 }
 _STATE_LEVELS = {
-    "authorized": "info",
-    "starting": "info",
-    "notAuthorized": "critical",
-    "blocked": "critical",
-    "yellowCard": "critical",
-    "suspended": "critical",
-    "sleepMode": "warning",
+    **{"authorized": "info", "starting": "info", "sleepMode": "warning"},
+    **dict.fromkeys(("notAuthorized", "blocked", "yellowCard", "suspended"), "critical"),
 }
 
 
