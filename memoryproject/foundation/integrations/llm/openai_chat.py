@@ -79,13 +79,20 @@ class OpenAIChatModel:
         """Ask, and again in another form as long as the server's refusals name one."""
         known = traits = server_traits.Traits.of(self._traits.load())
         tried: list[server_traits.Traits] = []
+        fits: int | None = None
         while True:
             tried.append(traits)
+            room = server_traits.reply_room(request, traits, fits)
             try:
-                completion = self._ask_in_form(request, traits)
+                completion = self._ask_in_form(request, traits, room)
             except retry.AttemptFailed as failure:
                 other = None
-                if failure.refused and failure.overflow is None:
+                if failure.overflow is not None:
+                    failure.overflow = failure.overflow.beside(room)
+                    fits = server_traits.smaller_room(failure.overflow, request, room)
+                    if fits is not None:
+                        other = replace(traits, window=failure.overflow.window)
+                elif failure.refused:
                     sent = server_traits.Sent.of(request, traits)
                     other = server_traits.learned_from(failure.words, sent, traits, tried)
                 if other is None:
@@ -107,11 +114,11 @@ class OpenAIChatModel:
         return completion
 
     def _ask_in_form(
-        self, request: base.ChatRequest, traits: server_traits.Traits
+        self, request: base.ChatRequest, traits: server_traits.Traits, room: int | None
     ) -> base.Completion:
         completion = self._connection.post(
             PATH,
-            self._body(request, traits),
+            self._body(request, traits, room),
             lambda found: reading.read_answer(found, model=self._model),
         )
         names = {tool["function"]["name"] for tool in request.tools}
@@ -123,17 +130,17 @@ class OpenAIChatModel:
             raise retry.AttemptFailed(ErrorText("model_empty"))
         return replace(completion, text=text)
 
-    def _body(self, request: base.ChatRequest, traits: server_traits.Traits) -> dict[str, Any]:
+    def _body(
+        self, request: base.ChatRequest, traits: server_traits.Traits, room: int | None
+    ) -> dict[str, Any]:
         messages = [
             message.as_request() for message in server_traits.fitted(request.messages, traits)
         ]
         body: dict[str, Any] = {"model": self._model, "messages": messages}
         if request.answer_schema is not None and traits.answer_form != server_traits.PROMPT:
             body["response_format"] = _response_format(traits.answer_form, request.answer_schema)
-        if request.max_reply_tokens is not None and traits.reply_limit:
-            most = traits.most_reply_tokens
-            room = request.max_reply_tokens * traits.room
-            body[traits.reply_limit] = room if most is None else min(room, most)
+        if room is not None:
+            body[traits.reply_limit] = room
         if request.tools and not traits.no_tools:
             body["tools"] = [dict(tool) for tool in request.tools]
         if traits.streams:
