@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from memoryproject.foundation.tables import read_table
+
 # Each form of a tag: <think>, [THINK], ◁think▷, <|START_THINKING|>, <|begin_of_thought|>, and
 # Gemma's <|channel>thought … <channel|>.
 _TAG = re.compile(
@@ -35,33 +37,23 @@ _ESCAPED = re.compile(
     r"(?i)&lt;([\s/]{0,4}(?:\w{1,12}[:_-])?(?:think|thought|reason|reflect)[a-z_]{0,9}[\s/]{0,4})&gt;"
 )
 _THOUGHT_FENCE = re.compile(r"(?i)\s*(?:think(?:ing)?|thoughts?|reasoning)\s*")
-# Thoughts under a heading: "**Thinking:** … **Answer:** …".
-_MARKS = r"[*_#\t ]{0,6}"
-_HEADED = re.compile(
-    rf"(?i)\s{{0,20}}{_MARKS}(?:here(?:['’]s| is| are) )?(?:my )?(?:think|thought|reasoning"
-    rf"|chain of thought|חשיבה|מחשב|思考|推理)\w{{0,4}}(?: process)?{_MARKS}[:：]"
-)
-_ANSWER = rf"(?:answer|response|reply|תשובה|回答|答案){_MARKS}[:：]{_MARKS}"
-_HEADED_ANSWER = re.compile(
-    rf"(?im)(?:^|(?<=\s)(?=[*_])){_MARKS}(?:here(?:['’]s| is) )?(?:my )?(?:final )?{_ANSWER}"
-)
-# Thoughts that stand first, in a form of their own: folded away, as a quotation, in brackets or
-# in italics; and what nobody but a model says, that "the user" asks something.
-_THINKS = r"(?:think|thought|reasoning|internal|inner|note to self|scratch)"
-_APART = re.compile(
-    rf"(?is)\s{{0,20}}(?:<details[^>]{{0,40}}>\s{{0,9}}<summary>[^<]{{0,40}}{_THINKS}[^<]{{0,40}}"
-    rf"</summary>.*?(?:</details>|\Z)"
-    rf"|>[ *_]{{0,6}}{_THINKS}[^\n]*(?:\n>[^\n]*)*"
-    rf"|[(\[*_]{{1,2}}{_THINKS}\w{{0,8}}(?: (?:note|process|thoughts?))?:.*?[)\]*_]{{1,2}}"
-    r"(?=\s|\Z))"
-)
-_OF_THE_USER = re.compile(
-    r"(?is)\s{0,20}(?:(?:okay|ok|alright|hmm|so|well|now|first|let me think)[,.:]?\s{1,3}){0,3}"
-    r"the user (?:is|asks|asked|wants|wrote|said|says|just|sent|greet|mention|seems)"
-    r".*?(?:\n\s{0,9}\n|\Z)"
-)
-_THOUGHT_KEYS = {"thought", "thoughts", "thinking", "reasoning", "chain_of_thought"}
-_ANSWER_KEYS = {"answer", "final_answer", "response", "reply"}
+_TABLE = read_table(__file__, "thoughts.yaml")
+
+
+def _any_of(name: str, *, flags: re.RegexFlag = re.DOTALL) -> re.Pattern[str]:
+    """Return what matches any of the table's patterns of this name."""
+    parts: dict[str, str] = _TABLE["parts"]
+    found = "|".join(f"(?:{each})" for each in _TABLE[name])
+    whole = re.sub(r"\{([A-Z]+)\}", lambda part: parts[part[1]], found)
+    return re.compile(whole, re.IGNORECASE | flags)
+
+
+_HEADED = _any_of("headed")
+_HEADED_ANSWER = _any_of("headed_answer", flags=re.MULTILINE)
+_FIRST, _LAST = _any_of("first"), _any_of("last")
+_CALLS_OF_TOKENS = [re.compile(each, re.DOTALL) for each in _TABLE["calls"]]
+_BOXED, _WRAPPING = (re.compile(_TABLE[each], re.IGNORECASE) for each in ("boxed", "wrapping"))
+_KEYS = {name: frozenset(keys) for name, keys in _TABLE["keys"].items()}
 # A pair within a sentence that encloses no more words than this is a quotation of the tags.
 MAX_QUOTED_WORDS = 4
 # How much is looked at of the line before a tag.
@@ -101,10 +93,12 @@ _TOKEN = re.compile(
 _CHANNELS = re.compile(r"<\|(?:channel|message)\|>")
 _CHANNEL_PARTS = re.compile(r"<\|(?:start|end|return|call|channel)\|>")
 # The same where the server has removed the tokens: "analysisThe user … assistantfinalWe open".
-_BARE_CHANNELS = re.compile(r"\s{0,20}analysis[A-Z\u0590-\u05ff]")
+_BARE_CHANNELS = re.compile(
+    r"\s{0,20}(?:analysis(?=[A-Z\u0590-\u05ff]|\s*\n.*\nassistantfinal\s)"
+    r"|assistant(?:analysis|commentary|final)(?=\S|\s*\n))",
+    re.DOTALL,
+)
 _BARE_FINAL = "assistantfinal"
-# How a model wraps what it says after its thoughts.
-_WRAPPING = re.compile(r"\s{0,20}<(answer|output|response|final(?:_answer)?)>", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -122,10 +116,10 @@ class _Tag:
 def without_thoughts(text: str) -> str:
     """Return the answer alone; "" where there is none. A text without marks stays as it is."""
     written = _ESCAPED.sub(r"<\1>", text)
-    answer = _field_of_answer(_after_heading(_without_fences(_final_channel(written))))
-    cleaned = _without_first(_without_tags(answer))
-    if cleaned != answer or "</final" in answer:
-        cleaned = _unwrapped(cleaned)
+    answer = _final_channel(_with_calls_of_tokens(written))
+    answer = _field_of_answer(_after_heading(_without_fences(answer)))
+    cleaned = _LAST.sub("", _without_first(_without_tags(answer)))
+    cleaned = _unwrapped(cleaned, is_whole=cleaned == answer and "</final" not in answer)
     cleaned = _without_invented(_without_tokens(cleaned))
     return text if cleaned == written else cleaned.strip().strip(_INVISIBLE).strip()
 
@@ -151,7 +145,7 @@ def _without_fences(text: str) -> str:
 
 def _without_first(text: str) -> str:
     """Return the text without the thoughts with which it begins."""
-    while found := _APART.match(text) or _OF_THE_USER.match(text):
+    while found := _FIRST.match(text, len(text) - len(text.lstrip())):
         text = text[found.end() :]
     return text
 
@@ -164,9 +158,12 @@ def _after_heading(text: str) -> str:
 def _field_of_answer(text: str) -> str:
     """Return the answer of an object that has nothing but thoughts and an answer."""
     found = _object(text)
-    answers = [found[key] for key in found if key in _ANSWER_KEYS]
-    is_pair = len(answers) == 1 and len(found) > 1 and isinstance(answers[0], str)
-    return answers[0] if is_pair and found.keys() <= _THOUGHT_KEYS | _ANSWER_KEYS else text
+    answers = found.keys() & _KEYS["answers"]
+    if len(answers) != 1 or not isinstance(found[key := answers.pop()], str):
+        return text
+    thoughts = _KEYS["thoughts"] | (_KEYS["plans"] if key.startswith("final") else frozenset())
+    is_told = len(found) > 1 or key in _KEYS["alone"]
+    return found[key] if is_told and found.keys() <= thoughts | {key} else text
 
 
 def _object(text: str) -> dict[str, Any]:
@@ -191,6 +188,20 @@ def _without_invented(text: str) -> str:
     return text if is_written or _is_quoted(text, asks, _code(text)) else before
 
 
+def _with_calls_of_tokens(text: str) -> str:
+    """Return the text with the calls that a template writes in tokens as tags."""
+    for pattern in _CALLS_OF_TOKENS:
+        text = pattern.sub(_as_tag, text)
+    return text
+
+
+def _as_tag(found: re.Match[str]) -> str:
+    parts = found.groupdict()
+    name, given = parts["name"] or parts["other"], parts["given"].strip()
+    tag = f"<function={name}>{given}</function>"
+    return f"<|channel|>final<|message|>{tag}<|end|>" if "commentary" in found[0] else tag
+
+
 def _final_channel(text: str) -> str:
     """Return what stands in the final channel, where the text has channels (harmony)."""
     if _BARE_CHANNELS.match(text):
@@ -207,12 +218,18 @@ def _is_said(header: str) -> bool:
     return "to=" not in header and (not words or words[0].lower() in ("assistant", "final"))
 
 
-def _unwrapped(text: str) -> str:
-    wrapping = _WRAPPING.match(text)
-    if wrapping is None:
+def _unwrapped(text: str, *, is_whole: bool) -> str:
+    """Return an answer without what is around it; ``is_whole``: only where it is all in it."""
+    body = text.strip()
+    if boxed := _BOXED.fullmatch(body):
+        return boxed[1]
+    wrapping = _WRAPPING.match(body)
+    if wrapping is None or is_whole and body.lower().count(f"</{wrapping[1]}>".lower()) != 1:
         return text
-    body, end = text[wrapping.end() :].rstrip(), f"</{wrapping[1]}>"
-    return body[: -len(end)] if body.lower().endswith(end.lower()) else body
+    inner, end = body[wrapping.end() :], f"</{wrapping[1]}>"
+    if inner.lower().endswith(end.lower()):
+        return inner[: -len(end)]
+    return text if is_whole else inner
 
 
 def _without_tags(text: str) -> str:
