@@ -76,9 +76,11 @@ _DIALOGUE = re.compile(
 )
 # Calls of functions as text.
 _CALLS = re.compile(
-    r"(?s)<(?:antml:)?(?:(tool_calls?|function_calls?)|(function)=[\w.-]{1,64}"
-    r"|(invoke) name=[^<>\n]{1,80})>\s{0,9}(?=[{\[<]).*?(?:</(?:antml:)?(?:\1|\2|\3)>|\Z)"
-    r"|\[TOOL_CALLS\]\s{0,9}[\[{].*"
+    r"(?s)<(?P<space>\w{1,12}:|｜\w{1,12}｜)?(?:(tool_calls?|function_calls?)"
+    r"|(function)=[\w.-]{1,64}|(invoke) name=[^<>\n]{1,80})>"
+    r"\s{0,9}(?=[{\[<]|\w{1,64}\s{0,4}<arg_key>).*?(?:</(?P=space)?(?:\2|\3|\4)>|\Z)"
+    r"|<(tool_(?:response|result|output)s?|function_results?)>.*?</\5>"
+    r"|\[TOOL_CALLS\]\s{0,9}(?:[\[{]|\w{1,64}\s{0,4}(?:\[ARGS\])?\{).*"
 )
 # A whole answer between the marks of a sentence; within a text they strike words out.
 _SENTENCE = re.compile(r"(?s)\s*<s>((?:(?!</?s>).)*)(?:</s>)?\s*")
