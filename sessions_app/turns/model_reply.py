@@ -188,7 +188,7 @@ def model_reply(work: TurnWork, text: str, pictures: Sequence[Picture] = ()) -> 
     material = material_of(turn, text, history, recalled, dependencies, **shown)
     rules = dependencies.rules
     is_offered = rules.model_tools and rules.longterm_enabled and history is not None
-    tools = ToolCalls(turn, dependencies, text, is_offered, history)
+    tools = ToolCalls(turn, dependencies, text, is_offered, history, own_name=work.profile.name)
     answered = _timed(draft, "model_ms", lambda: _ask(material, work.lease, dependencies, tools))
     _record(draft, material, answered.composed, refused=answered.refused)
     draft.prompt += [message.as_dict() for message in tools.exchange]

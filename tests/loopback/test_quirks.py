@@ -321,6 +321,34 @@ ROWS = {
         ),
         calls=(2, 2),
     ),
+    "a call over lines": Row(
+        lambda body, number: Reply(
+            completion(
+                ANSWER
+                if has_tool_messages(body)
+                else "<tool_call>\n<function=search_memory>\n<parameter=query>\nopening\n"
+                "</parameter>\n</function>\n</tool_call>"
+            )
+        ),
+        calls=(2, 2),
+    ),
+    "a call in a channel of harmony": Row(
+        lambda body, number: Reply(
+            completion(
+                ANSWER
+                if has_tool_messages(body)
+                else f"<|channel|>analysis<|message|>{SECRET}<|end|><|start|>assistant<|channel|>"
+                "commentary to=functions.search_memory <|constrain|>json<|message|>"
+                '{"query": "opening"}<|call|>'
+            )
+        ),
+        calls=(2, 2),
+    ),
+    "a function named beside the answer": Row(
+        answers(f"*calls search_memory*\n{ANSWER}"), calls=(4, 4)
+    ),
+    "a speaker before it": Row(answers(f"Assistant: {ANSWER}")),
+    "a loop": Row(answers(f"{ANSWER} " * 400, "length")),
     "a gateway's error as the answer": fails(
         answers("Error: upstream provider returned 429: rate limit exceeded"),
         "rate limit exceeded",
