@@ -14,7 +14,7 @@ from memoryproject.foundation.integrations.llm import base, reading, server_trai
 from memoryproject.foundation.integrations.llm.openai_api import OpenAIConnection
 from memoryproject.foundation.process.tracing import Span, model_span
 from memoryproject.foundation.tables import read_table
-from memoryproject.foundation.text.characters import readable
+from memoryproject.foundation.text.characters import shows_nothing
 
 # A model that thinks before it answers counts its thoughts, too. If they take all the room that
 # an answer has, it gets so many times more.
@@ -126,7 +126,7 @@ class OpenAIChatModel:
         if names:
             completion = with_calls_of_text(completion, names)
         text = thoughts.without_calls(completion.text)
-        if not readable(text).strip() and not (names and completion.tool_calls):
+        if shows_nothing(text) and not (names and completion.tool_calls):
             # It calls what nobody offered.
             raise retry.AttemptFailed(ErrorText("model_empty"))
         return replace(completion, text=text)
