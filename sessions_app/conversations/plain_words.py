@@ -74,11 +74,10 @@ def parse_command(text: str, *, in_group: bool = False) -> Command | None:
     if found is None or command is None:
         return plain_command(text)
     name, argument = command.name, (found[2] or "").strip()
-    argument = "" if shows_nothing(argument) else argument
     if name == "reset" and (argument or found[1][-1] in _AFTER_WORD):
         # It ends the session, so nothing but exactly this word is taken for it.
         return None
-    return replace(command, argument=argument)
+    return replace(command, argument="" if shows_nothing(argument) else argument)
 
 
 def _slash_word(written: str) -> Command | None:

@@ -211,19 +211,19 @@ def without_labels(answer: str, name: str = "") -> str:
     return answer if is_one else rest
 
 
-def without_loop(answer: str, asked: str) -> str:
+def without_loop(answer: str, question: str) -> str:
     """Return an answer with one of what a model has repeated without end, or as a whole.
 
-    What the person's message ``asked`` has itself may be wanted so often.
+    What the person's message ``question`` has itself may be wanted so often.
     """
     for pattern, shortest in _LOOPS:
         for loop in pattern.finditer(answer):
             unit, rest = loop[1], answer[loop.end() :]
-            is_wanted = len(unit) > WORD_LENGTH and unit.strip().lower() in asked.lower()
+            is_wanted = len(unit) > WORD_LENGTH and unit.strip().lower() in question.lower()
             if len(loop[0]) >= shortest and not is_wanted:
                 # The last one may be cut.
                 kept = "" if unit.startswith(rest) else rest
-                return without_loop(f"{answer[: loop.start()]}{unit}{kept}".rstrip(), asked)
+                return without_loop(f"{answer[: loop.start()]}{unit}{kept}".rstrip(), question)
     return answer
 
 
