@@ -155,6 +155,10 @@ ROWS = {
         ),
         window=WINDOW,
     ),
+    "the answer's room is counted as the prompt": refused(
+        exceeds(WINDOW, "Requested tokens ({total}) exceed context window of {window}"),
+        window=WINDOW,
+    ),
     "vLLM: the prompt is counted in part": refused(
         exceeds(
             WINDOW,

@@ -158,8 +158,13 @@ def smaller_room(overflow: Overflow, request: ChatRequest, sent: int | None) -> 
     """
     if sent is None or request.max_reply_tokens is None or overflow.window is None:
         return None
-    prompt = overflow.prompt or _estimate(request)
-    left = round(overflow.window - (overflow.prompt or prompt / UNKNOWN_TOKENIZER))
+    estimate = _estimate(request)
+    # Some sentences count the room for the answer, too, and don't say so.
+    counts = [
+        each for each in (overflow.prompt, (overflow.prompt or 0) - sent) if each and each > 0
+    ]
+    prompt = min(counts, key=lambda each: abs(each - estimate), default=estimate)
+    left = round(overflow.window - (prompt if counts else prompt / UNKNOWN_TOKENIZER))
     is_short = prompt <= room_of(overflow.window, request.max_reply_tokens)
     return left if is_short and LEAST_REPLY_TOKENS <= left < sent else None
 
