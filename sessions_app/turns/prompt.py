@@ -206,9 +206,11 @@ def without_labels(answer: str, name: str = "") -> str:
     if speaker is None:
         return answer
     rest = answer[speaker.end() :]
-    others = own if speaker["own"] else r"[\w ]{1,30}"
-    is_one = re.search(rf"(?i)\n[*_]{{0,2}}(?:{others})[*_]{{0,2}}[:：]", rest)
-    return answer if is_one else rest
+    first, *lines = filter(None, map(str.strip, rest.split("\n")))
+    labels = [re.match(r"[*_]{0,2}([\w ]{1,30})[*_]{0,2}[:：]", line) for line in lines]
+    is_list = any(labels) and not speaker["own"] or bool(labels) and all(labels)
+    is_dialogue = any(label and label[1].lower() == name.lower() for label in labels)
+    return answer if is_dialogue or is_list and not first.endswith(":") else rest
 
 
 def without_loop(answer: str, question: str) -> str:

@@ -361,6 +361,19 @@ FORMS: list[tuple[str, list[Any]]] = [
     ("remember: 5 eggs", []),
     ("We search memory cards.", []),
     ("In Python, remember = 5.", []),
+    ('<search_memory query="x y"/>', [("search_memory", {"query": "x y"})]),
+    ("tool: search_memory\narguments:\n  query: x y", [("search_memory", {"query": "x y"})]),
+    (
+        '<|tool_call_start|>[search_memory(query="x y")]<|tool_call_end|>',
+        [("search_memory", {"query": "x y"})],
+    ),
+    (
+        'to=functions.search_memory<|constrain|>json<|message|>{"query":"x y"}<|call|>',
+        [("search_memory", {"query": "x y"})],
+    ),
+    ("remember>forget", []),
+    ("You can remember(ed) it.", []),
+    ('Remember ("the code") well', []),
 ]
 
 

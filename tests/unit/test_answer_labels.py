@@ -48,6 +48,13 @@ from tests.tables import table
         ("AI: 5 shekels\nBot: 6 shekels", "AI: 5 shekels\nBot: 6 shekels"),
         ("Note: AI: yes", "Note: AI: yes"),
         ("Assistant manager: Noa", "Assistant manager: Noa"),
+        ("Noa: 5\nDeniDin: 6", "Noa: 5\nDeniDin: 6"),
+        ("DeniDin: 050-1234567\nDan: 050-7654321", "DeniDin: 050-1234567\nDan: 050-7654321"),
+        ("Model: T-100", "Model: T-100"),
+        ("[2026-11-30T09:34] DeniDin: Hi", "Hi"),
+        ("*Assistant:* Hi", "Hi"),
+        ("DeniDin's Bakery: open", "DeniDin's Bakery: open"),
+        ("DeniDin：您好", "您好"),
     ],
 )
 def test_the_speaker_before_an_answer_is_removed(answer: str, left: str) -> None:
@@ -76,6 +83,11 @@ def test_an_assistant_without_a_name_has_none_removed() -> None:
         ("We open at nine.\n\n" * 3 + "We open at nine.", "We open at nine."),
         ("👍" * 400, "👍"),
         ("no, " * 200 + "no", "no,"),
+        ("Please wait. One moment. " * 60, "Please wait. One moment."),
+        ("- item\n" * 120, "- item"),
+        ("we open at nine and " * 50, "we open at nine and"),
+        ("Hours.\n\n" + "We open at nine.\n" * 80 + "End.", "Hours.\n\nWe open at nine.\nEnd."),
+        ("السلام عليكم. " * 60, "السلام عليكم."),
     ],
 )
 def test_of_a_loop_one_is_left(answer: str, left: str) -> None:

@@ -215,7 +215,7 @@ def _calls_by_name(text: str, names: Collection[str]) -> list[tuple[str, Any]]:
     listed = "|".join(sorted(map(re.escape, names), key=len, reverse=True))
     found = [
         each
-        for each in re.finditer(rf"(?<![\w/])(?:functions?\.?)?({listed})(?!\w)", text)
+        for each in re.finditer(rf"(?<![\w/])(?:functions?\.?)?({listed})(?:json)?(?!\w)", text)
         if "_" in each[1] or _CALLED.match(text, each.end())
     ]
     ends = [each.start() for each in found[1:]] + [len(text)]

@@ -151,7 +151,7 @@ def _as_tag(found: re.Match[str]) -> str:
     parts = found.groupdict()
     name, given = parts["name"] or parts["other"], parts["given"].strip()
     tag = f"<function={name}>{given}</function>"
-    return f"<|channel|>final<|message|>{tag}<|end|>" if "commentary" in found[0] else tag
+    return f"<|channel|>final<|message|>{tag}<|end|>" if "to=" in found[0] else tag
 
 
 def _final_channel(text: str) -> str:
