@@ -221,7 +221,8 @@ def without_loop(answer: str, question: str) -> str:
     for pattern, shortest in _LOOPS:
         for loop in pattern.finditer(answer):
             unit, rest = loop[1], answer[loop.end() :]
-            is_wanted = len(unit) > WORD_LENGTH and unit.strip().lower() in question.lower()
+            sample = unit if len(unit) > WORD_LENGTH else loop[0][:shortest]
+            is_wanted = sample.strip().lower() in question.lower()
             if len(loop[0]) >= shortest and not is_wanted:
                 # The last one may be cut.
                 kept = "" if unit.startswith(rest) else rest

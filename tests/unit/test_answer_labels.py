@@ -128,3 +128,5 @@ def test_an_answer_that_repeats_something_stays(answer: str) -> None:
 def test_what_the_person_asked_for_is_repeated() -> None:
     lines = "I must not talk.\n" * 50
     assert without_loop(lines, "Write fifty times: I must not talk.") == lines
+    words = "a " * 500
+    assert without_loop(f"You said: {words}!", f"Look: {words}!") == f"You said: {words}!"
