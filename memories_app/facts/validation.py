@@ -15,6 +15,7 @@ from django.utils.translation import gettext as _
 
 from memories_app.errors import Problem
 from memories_app.models import Visibility
+from memoryproject.foundation.text.characters import shows_nothing
 
 logger = logging.getLogger(__name__)
 
@@ -169,7 +170,7 @@ def _text_problems(
     if not isinstance(text, str):
         yield name, _("is not a text")
         return
-    if not text.strip() and not (may_be_empty and not text):
+    if shows_nothing(text) and not (may_be_empty and not text):
         yield name, _("is empty")
     if "\x00" in text:
         yield name, _("has a NUL character, which can't be stored")

@@ -20,6 +20,7 @@ from memories_app.memory_document_format.strict_json import (
     shown,
 )
 from memoryproject.foundation.process.narrowing import present
+from memoryproject.foundation.text.characters import shows_nothing
 
 
 def _stamp_fault(text: str) -> str:
@@ -31,7 +32,7 @@ def _stamp_fault(text: str) -> str:
 _META: Shape = {
     "created": _stamp_fault,
     "category": names.CATEGORIES,
-    "summary": lambda text: "" if text.strip() else "is empty",
+    "summary": lambda text: "is empty" if shows_nothing(text) else "",
     "session_id": str,
 }
 REQUIRED_META = ("created", "category", "summary")

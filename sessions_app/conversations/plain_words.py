@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
+from memoryproject.foundation.text.characters import shows_nothing
 from sessions_app.conversations.phrases import (
     AFTER_FACT,
     COMMANDS,
@@ -76,7 +77,7 @@ def parse_command(text: str, *, in_group: bool = False) -> Command | None:
     if name == "reset" and (argument or found[1][-1] in _AFTER_WORD):
         # It ends the session, so nothing but exactly this word is taken for it.
         return None
-    return replace(command, argument=argument)
+    return replace(command, argument="" if shows_nothing(argument) else argument)
 
 
 def _slash_word(written: str) -> Command | None:

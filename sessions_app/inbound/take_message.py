@@ -13,6 +13,7 @@ from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.whatsapp import whatsapp_chats
 from memoryproject.foundation.integrations.whatsapp.events import InboundMessage, numbers_mentioned
 from memoryproject.foundation.process.tracing import TRACEPARENT, current_span
+from memoryproject.foundation.text.characters import shows_nothing
 from sessions_app import models
 from sessions_app.conversations import buttons, history_queries, plain_words, session_lifecycle
 from sessions_app.conversations.chat_addresses import chat_for_group, chat_for_party
@@ -273,7 +274,7 @@ def _turn_open(incoming: _Incoming, entry: intake.Entry, **stored: Any) -> model
     context |= {name: True for name in buttons.FORWARDED if name in event.metadata}
     if entry.notice:
         context |= {"notice": entry.notice, "reason": entry.reason}
-    if incoming.command is not None or not (event.text.strip() or event.media):
+    if incoming.command is not None or shows_nothing(event.text) and not event.media:
         context[QUICK] = True
     if around := current_span():
         # The answer, which another program makes, is a part of this trace.

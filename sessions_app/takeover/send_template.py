@@ -21,6 +21,7 @@ from memoryproject.foundation.integrations.whatsapp.templates import (
     ApprovedTemplate,
     Slot,
 )
+from memoryproject.foundation.text.characters import shows_nothing
 from sessions_app.models import Chat, ChatAccess
 from sessions_app.models.turns import BROADCAST, TEMPLATE
 from sessions_app.takeover import staff_reply
@@ -123,7 +124,7 @@ def _slot_check(slot: Slot, value: str) -> None:
 
 
 def _is_value(value: str) -> bool:
-    is_fit = bool(value.strip()) and len(value) <= MAX_PARAMETER
+    is_fit = not shows_nothing(value) and len(value) <= MAX_PARAMETER
     return is_fit and not _REFUSED.search(value)
 
 

@@ -18,6 +18,7 @@ from django.db import transaction
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.integrations.media_storage.base import MediaStorage
 from memoryproject.foundation.integrations.whatsapp.base import WhatsAppProvider
+from memoryproject.foundation.text.characters import shows_nothing
 from memoryproject.foundation.text.uuids import uuid_or_none
 from sessions_app.conversations.chat_queries import has_window, last_heard
 from sessions_app.conversations.message_store import NewMessage
@@ -104,11 +105,11 @@ def chat_reply(
 
 def _checked(text: str, *, has_file: bool) -> str:
     """Return the text, "" if it is blank. Raises ReplyRefusedError."""
-    if not has_file and not text.strip():
+    if not has_file and shows_nothing(text):
         raise attachments.ReplyRefusedError("reply_empty")
     if len(text) > attachments.MAX_LENGTH:
         raise attachments.ReplyRefusedError("reply_too_long", most=attachments.MAX_LENGTH)
-    return text if text.strip() else ""
+    return "" if shows_nothing(text) else text
 
 
 def _asked_at(chat: Chat, by: OwnNumber, rules: IntakeRules, now: datetime) -> datetime:

@@ -188,7 +188,7 @@ def model_reply(work: TurnWork, text: str, pictures: Sequence[Picture] = ()) -> 
     material = material_of(turn, text, history, recalled, dependencies, **shown)
     rules = dependencies.rules
     is_offered = rules.model_tools and rules.longterm_enabled and history is not None
-    tools = ToolCalls(turn, dependencies, text, is_offered, history)
+    tools = ToolCalls(turn, dependencies, text, is_offered, history, own_name=work.profile.name)
     answered = _timed(draft, "model_ms", lambda: _ask(material, work.lease, dependencies, tools))
     _record(draft, material, answered.composed, refused=answered.refused)
     draft.prompt += [message.as_dict() for message in tools.exchange]
@@ -266,15 +266,18 @@ def _ask(
 ) -> Answered:
     """Ask the model; where the prompt is too long for it, again with about half of it.
 
-    What a refusal shows of the model's limit is stored, for the next prompts.
+    What a refusal shows of the limit is stored, once a shorter prompt was accepted.
     """
     turn, is_owner = material.turn, material.turn.user_role == GODFATHER
     plain, limits = dependencies.chat_model, dependencies.limits
     chat_model = answer_limits.MeteredChatModel(plain, turn.chat_id, is_owner, limits)
     composed = compose_prompt(material, dependencies, known_context_tokens(dependencies))
+    limit = 0
     for refused in range(MAX_SHORTENINGS + 1):
         try:
             completion = _complete(chat_model, composed.prompt, material, lease, tools)
+            if limit and dependencies.context_limit is not None:
+                dependencies.context_limit.learn(limit)
             return Answered(composed, completion, refused=refused)
         except ChatModelError as error:
             sent = composed.prompt.tokens
@@ -283,8 +286,6 @@ def _ask(
             reply_tokens = dependencies.rules.max_reply_tokens or 0
             limit = next_limit(sent=sent, overflow=error.overflow, reply=reply_tokens)
             logger.info("A prompt of about %d tokens was refused: %d are tried.", sent, limit)
-            if dependencies.context_limit is not None:
-                dependencies.context_limit.learn(limit)
             shorter = compose_prompt(material, dependencies, limit)
             if shorter.prompt.tokens >= sent:
                 # Nothing is left that could be left out.

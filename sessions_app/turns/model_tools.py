@@ -22,7 +22,7 @@ from sessions_app.models.chats import reading_role
 from sessions_app.recall.facade import MEMORIES, MESSAGES, Viewer, hit_record, number_for, recall
 from sessions_app.turns import compose_prompt, handing_over, turn_dependencies
 from sessions_app.turns.commands.dispatch import remember_reply
-from sessions_app.turns.prompt import fenced_text, quotes_instructions, without_labels
+from sessions_app.turns.prompt import fenced_text, quotes_instructions, without_labels, without_loop
 
 logger = logging.getLogger(__name__)
 
@@ -59,7 +59,7 @@ class ToolCalls:
 
     ``text``: the person's message. ``history``: what the prompt holds of the
     conversation.
-    ``hands_over``: a person was called.
+    ``own_name``: the assistant's. ``hands_over``: a person was called.
     ``exchange``: the calls with their results, as the prompt goes on. ``recalled``: the records of
     the texts that were found.
     """
@@ -69,6 +69,7 @@ class ToolCalls:
     text: str
     is_offered: bool
     history: History | None = None
+    own_name: str = ""
     exchange: list[llm.ChatMessage] = field(default_factory=list)
     recalled: list[dict[str, Any]] = field(default_factory=list)
     hands_over: bool = False
@@ -106,10 +107,20 @@ class ToolCalls:
         if system and quotes_instructions(completion.text, system[0]):
             raise llm.ChatModelError(ErrorText(QUOTES_PROMPT), permanent=True)
         names = [each["function"]["name"] for each in self.offered]
-        if any("_" in name and name in completion.text for name in names):
-            # A call in a form that nobody reads.
-            raise llm.ChatModelError(ErrorText("model_empty"))
-        return replace(completion, text=without_labels(completion.text))
+        named = [each for each in names if "_" in each]
+        text = completion.text
+        if any(each in text for each in named):
+            # Lines that name a function are calls in a form that nobody reads.
+            lines = (line for line in text.split("\n") if not any(each in line for each in named))
+            text = "\n".join(lines).strip()
+            if not text:
+                raise llm.ChatModelError(ErrorText("model_empty"))
+        if completion.is_recital:
+            return replace(completion, text=without_labels(text))
+        text = without_labels(text, self.own_name)
+        once = without_loop(text, self.text)
+        finish = completion.finish if once == text else llm.Finish.WHOLE
+        return replace(completion, text=once, finish=finish)
 
     def _run(self, completion: llm.Completion) -> None:
         calls = completion.tool_calls[:MAX_CALLS]

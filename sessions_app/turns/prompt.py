@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 from memoryproject.foundation.integrations.llm.base import MAX_MEMORY_LENGTH, ChatMessage
 from memoryproject.foundation.retrieval.query import best_passage
 from memoryproject.foundation.retrieval.subqueries import only_asks
+from memoryproject.foundation.tables import read_table
 from memoryproject.foundation.text.characters import estimate_tokens
 from sessions_app.cards.card_recall import CardHit
 from sessions_app.person.person_recall import PersonHit
@@ -57,6 +58,10 @@ _LABEL = re.compile(
     r"\d{4}-\d\d-\d\d \d\d:\d\d[^()\n]{0,200}\) ?"
     r"|\[(?:in reply to|reacted with) [^\[\]\n]{1,400}\] ?"
 )
+_ANSWERS = read_table(__file__, "answers.yaml")
+_SPEAKER = _ANSWERS["speaker"].replace("ROLE", _ANSWERS["role"])
+_LOOPS = [(re.compile(each["form"], re.DOTALL), each["shortest"]) for each in _ANSWERS["loops"]]
+WORD_LENGTH = 8
 _INSTRUCTIONS_END = re.compile(r"\n\n(?:About the business:|Opening hours:|It is \w+, \d{4}-)")
 
 
@@ -196,9 +201,39 @@ def quotes_instructions(answer: str, system: str) -> bool:
     return FENCE in answer or any(f" {each} " in line for each in (*OWN_WORDS, *own))
 
 
-def without_labels(answer: str) -> str:
-    """Return an answer without the labels of the prompt that a model has copied."""
-    return _LABEL.sub("", answer)
+def without_labels(answer: str, name: str = "") -> str:
+    """Return an answer without the labels of the prompt that a model has copied.
+
+    ``name``: the assistant's, which groups' messages have before them. One of several in an answer
+    is a part of it.
+    """
+    answer, own = _LABEL.sub("", answer), re.escape(name) or "(?!)"
+    speaker = re.match(_SPEAKER.replace("NAME", own), answer)
+    if speaker is None:
+        return answer
+    rest = answer[speaker.end() :]
+    first, *lines = filter(None, map(str.strip, rest.split("\n")))
+    labels = [re.match(r"[*_]{0,2}([\w ]{1,30})[*_]{0,2}[:：]", line) for line in lines]
+    is_list = any(labels) and not speaker["own"] or bool(labels) and all(labels)
+    is_dialogue = any(label and label[1].lower() == name.lower() for label in labels)
+    return answer if is_dialogue or is_list and not first.endswith(":") else rest
+
+
+def without_loop(answer: str, question: str) -> str:
+    """Return an answer with one of what a model has repeated without end, or as a whole.
+
+    What the person's message ``question`` has itself may be wanted so often.
+    """
+    for pattern, shortest in _LOOPS:
+        for loop in pattern.finditer(answer):
+            unit, rest = loop[1], answer[loop.end() :]
+            sample = unit if len(unit) > WORD_LENGTH else loop[0][:shortest]
+            is_wanted = sample.strip().lower() in question.lower()
+            if len(loop[0]) >= shortest and not is_wanted:
+                # The last one may be cut.
+                kept = "" if unit.startswith(rest) else rest
+                return without_loop(f"{answer[: loop.start()]}{unit}{kept}".rstrip(), question)
+    return answer
 
 
 def _titled(title: str, text: str) -> str:

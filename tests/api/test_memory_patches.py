@@ -55,6 +55,8 @@ WRONG: list[tuple[dict[str, Any], int, str, str]] = [
     ({"memory_id": "x"}, 400, "memory_id", "invalid"),
     ({"tags": ["a"]}, 400, "memory_id", "required"),
     ({"content": " "}, 400, "content", "invalid"),
+    ({"content": "  \u200b "}, 400, "content", "invalid"),
+    ({"tags": ["\u2800"]}, 400, "tags.0", "invalid"),
     ({"content": "x" * 9_000}, 400, "content", "max_length"),
     ({"metadata": {"big": "y" * 20_000}}, 400, "metadata", "invalid"),
     ({"visibility": "chat"}, 400, "visibility", "invalid"),

@@ -133,6 +133,19 @@ def refuses(condition: Callable[[Json], Any], words: Any, status: int = 400) -> 
     return lambda sent, number: Reply(body, status) if condition(sent) else Reply(completion())
 
 
+def exceeds(window: int, words: str) -> Quirk:
+    """Refuses what is longer than the window together with the room of its answer."""
+
+    def quirk(body: Json, number: int) -> Reply:
+        prompt = sum(len(str(each["content"])) // 4 for each in body["messages"])
+        reply = body.get("max_completion_tokens", 0)
+        counts = {"window": window, "prompt": prompt, "reply": reply, "total": prompt + reply}
+        is_long = prompt + reply > window
+        return Reply(error(words.format(**counts)), 400) if is_long else Reply(completion())
+
+    return quirk
+
+
 def error(message: str, code: Any = None, **fields: Any) -> Json:
     return {"error": {"message": message, "type": "invalid_request_error", "code": code, **fields}}
 

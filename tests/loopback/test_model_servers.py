@@ -286,6 +286,13 @@ def longest(body: Json) -> int:
         ),
         (embeds(lambda body: len(body["input"]) > 1, "batch size 1 only"), {"batch": 1}),
         (
+            embeds(
+                lambda body: len(body["input"]) > 20,
+                "Invalid 'input': maximum request size is 300000 tokens per request.",
+            ),
+            {"batch": 20},
+        ),
+        (
             embeds(lambda body: longest(body) > 1_500, "maximum context length is 512 tokens"),
             {"text_bytes": 512},
         ),

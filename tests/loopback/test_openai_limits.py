@@ -9,9 +9,14 @@ from typing import Any
 
 import pytest
 
-from memoryproject.foundation.integrations.context_limit import Overflow, SharedContextLimit
+from memoryproject.foundation.integrations.context_limit import (
+    Overflow,
+    SharedContextLimit,
+    read_overflow,
+)
 from memoryproject.foundation.integrations.llm.base import ChatMessage, ChatModelError, ChatRequest
 from memoryproject.foundation.integrations.llm.openai_chat import OpenAIChatModel
+from memoryproject.foundation.integrations.llm.server_traits import Sent, Traits, learned_from
 from tests.loopback.conftest import KEY
 from tests.loopback.openai_behaviours import Behaviour, fails, raw, says
 from tests.loopback.openai_server import OpenAIServer
@@ -55,7 +60,7 @@ REFUSALS = {
     "vLLM": (
         400,
         {"object": "error", "message": VLLM, "type": "BadRequestError", "code": 400},
-        Overflow(6_048, 568),
+        Overflow(6_048, 568, 6_616),
     ),
     "vLLM, room of the answer": (
         400,
@@ -115,6 +120,39 @@ REFUSALS = {
         {"error": {"message": "prompt is too long: 5,100 tokens > 4,096 maximum"}},
         Overflow(4_096, 5_100),
     ),
+    "Gemini, in a list": (
+        400,
+        [
+            {
+                "error": {
+                    "code": 400,
+                    "message": "The input token count (1300000) exceeds the maximum number of "
+                    "tokens allowed (1048575).",
+                }
+            }
+        ],
+        Overflow(1_048_575, 1_300_000),
+    ),
+    "TGI": (
+        422,
+        {
+            "error": "Input validation error: `inputs` must have less than 1024 tokens. "
+            "Given: 1200",
+            "error_type": "validation",
+        },
+        Overflow(1_024, 1_200),
+    ),
+    "Groq, tokens a minute": (
+        413,
+        {
+            "error": {
+                "message": "Request too large for model `x`: tokens per minute (TPM): Limit 6000, "
+                "Requested 7000",
+                "code": "rate_limit_exceeded",
+            }
+        },
+        Overflow(6_000, 6_950, 7_000),
+    ),
     "a proxy": (413, {"message": "Payload Too Large"}, Overflow()),
 }
 
@@ -130,6 +168,89 @@ def test_a_prompt_that_is_too_long_is_told_as_such(
     assert caught.value.overflow == expected
     # The same prompt is not sent again.
     assert (len(server.requests), waits) == (1, [])
+
+
+# What each server says of both together: the window, the prompt's tokens, and those of both.
+OF_PROMPTS = {
+    "`inputs` tokens + `max_new_tokens` must be <= 4096. Given: 125 `inputs` tokens and 8000 "
+    "`max_new_tokens`": (4096, 125, None),
+    "`inputs` tokens + `max_new_tokens` must be <= 4096": (4096, None, None),
+    "'max_tokens' or 'max_completion_tokens' is too large: 8000. This model's maximum context "
+    "length is 4096 tokens and your request has 125 input tokens (8000 > 4096 - 125).": (
+        (4096, 125, None)
+    ),
+    "This model's maximum context length is 8192 tokens. However, you requested 8000 output tokens "
+    "and your prompt contains at least 193 input tokens, for a total of at least 8193 tokens.": (
+        (8192, None, None)
+    ),
+    "This model's maximum context length is 8192 tokens. However, you requested 8400 tokens (290 "
+    "in the messages, 110 in the functions, and 8000 in the completion).": (8192, 400, 8400),
+    "This model's maximum context length is 2048 tokens, however you requested 8290 tokens (290 in "
+    "your prompt; 8000 for the completion).": (2048, 290, 8290),
+    "This endpoint's maximum context length is 8192 tokens. However, you requested about 8400 "
+    "tokens (290 of text input, 110 of tool input, 8000 in the output).": (8192, 400, 8400),
+    "Requested token count exceeds the model's maximum context length of 8192 tokens. You "
+    "requested a total of 8290 tokens: 290 tokens from the input messages and 8000 tokens for the "
+    "completion.": (8192, 290, 8290),
+    "The input (9000 tokens) is longer than the model's context length (8192 tokens).": (
+        (8192, 9000, None)
+    ),
+    "input length and `max_tokens` exceed context limit: 290 + 8000 > 8192, decrease input length "
+    "or `max_tokens` and try again": (8192, 290, None),
+    "Prompt contains 55125 tokens and 0 draft tokens, too large for model with 32768 maximum "
+    "context length": (32768, 55125, None),
+    "This model's maximum prompt length is 131072 but the request contains 537812 tokens.": (
+        (131072, 537812, None)
+    ),
+    "Your request exceeded model token limit: 8192 (requested: 8290)": (8192, None, 8290),
+    "prompt token count of 5000 exceeds the limit of 4096": (4096, 5000, None),
+    "Range of input length should be [1,30720]": (30720, None, None),
+    "The prompt is too long: 9000, model maximum context length: 8192": (8192, 9000, None),
+    "Requested tokens (4476) exceed context window of 4096": (4096, 4476, None),
+    "the sum of prompt tokens and max_tokens must not exceed 4096": (4096, None, None),
+    "Input is too long for requested model.": (None, None, None),
+    "invalid params, context window exceeds limit": (None, None, None),
+    "Prompt exceeds max length": (None, None, None),
+}
+# What each says of the answer alone; None where it says something else.
+OF_ANSWERS = {
+    "max_tokens is too large: 8000. This model supports at most 4,096 completion tokens": 4096,
+    "`max_tokens` must be less than or equal to `4096`, the maximum value for `max_tokens` is less "
+    "than the `context_window` for this model": 4096,
+    "max_tokens for `llama-3.1-8b-instant` must be less than or equal to 4000": 4000,
+    "Invalid max_tokens value, the valid range of max_tokens is [1, 4096]": 4096,
+    "max_tokens参数非法：限制数值范围[1,4095]": 4095,
+    "max_tokens: 8000 > 4096, which is the maximum allowed number of output tokens for x-3": 4096,
+    "it has a maxOutputTokens value of 8000 but the supported range is from 1 (inclusive) to 4097 "
+    "(exclusive)": 4096,
+    "The maximum tokens you requested exceeds the model limit of 4096. Try again with a maximum "
+    "tokens value that is lower than 4096.": 4096,
+    "max_tokens (8000) exceeds model's maximum output tokens (4096) for model kimi-k3": 4096,
+    "too many tokens: max tokens must be less than or equal to 4096, the maximum output": 4096,
+    "body.max_tokens Input should be less than or equal to 4096": 4096,
+    "Input validation error: `max_new_tokens` must be <= 512. Given: 8000": 512,
+    "max_tokens must be between 0 and 4096, got 8000": 4096,
+    "max_tokens=8000 cannot be greater than max_model_len=max_total_tokens=4096.": 4096,
+    "max_tokens must be at least 1, got -5.": None,
+    "max_tokens must be greater than or equal to 16": None,
+    "max_tokens must be greater than thinking.budget_tokens (1024)": None,
+    "max_tokens is deprecated. top_k must be at most 100": None,
+    "max_tokens above 4096 requires a stream of at most 60 minutes": None,
+    "n must be at most 128 when max_tokens is set": None,
+    "Unsupported parameter: max_tokens (API 2024-10-21)": None,
+}
+
+
+@pytest.mark.parametrize("words", OF_PROMPTS)
+def test_the_numbers_of_a_prompt_that_is_too_long_are_read(words: str) -> None:
+    assert read_overflow(400, {"message": words}) == Overflow(*OF_PROMPTS[words])
+
+
+@pytest.mark.parametrize("words", OF_ANSWERS)
+def test_a_limit_of_answers_is_learned_from_what_says_it_alone(words: str) -> None:
+    assert read_overflow(400, {"message": words}) is None
+    learned = learned_from(words, Sent(reply_tokens=8000), Traits(), [Traits()])
+    assert (learned or Traits()).most_reply_tokens == OF_ANSWERS[words]
 
 
 @pytest.mark.parametrize(

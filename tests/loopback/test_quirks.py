@@ -34,6 +34,7 @@ from tests.loopback.quirks import (
     does_not_alternate,
     error,
     events,
+    exceeds,
     has_late_system,
     has_names,
     has_system,
@@ -50,6 +51,8 @@ APOLOGY = "Sorry, I can't answer right now. Please try again in a few minutes."
 FILTERED = "I can't answer this message. Please ask in other words."
 CUT = "(The answer was too long and ends here. Ask me to go on.)"
 SECRET = "The owner told me that Dana owes 500."
+# Smaller than a prompt and the room of its answer.
+WINDOW = 1100
 CALL = '<function=search_memory>{"query": "opening"}</function>'
 HTML = {"Content-Type": "text/html"}
 PYDANTIC = {
@@ -127,6 +130,43 @@ ROWS = {
             "tokens, whereas you provided 1000.",
         ),
         most_reply_tokens=512,
+    ),
+    "Gemini: a range that excludes its end": refused(
+        refuses(
+            lambda body: body.get("max_completion_tokens", 0) >= 513,
+            "it has a maxOutputTokens value of 1000 but the supported range is from 1 (inclusive) "
+            "to 513 (exclusive)",
+        ),
+        most_reply_tokens=512,
+    ),
+    "TGI: prompt and answer together": refused(
+        exceeds(
+            WINDOW,
+            "Input validation error: `inputs` tokens + `max_new_tokens` must be <= {window}. "
+            "Given: {prompt} `inputs` tokens and {reply} `max_new_tokens`",
+        ),
+        window=WINDOW,
+    ),
+    "OpenAI: the answer has no room in the window": refused(
+        exceeds(
+            WINDOW,
+            "This model's maximum context length is {window} tokens. However, you requested "
+            "{total} tokens ({prompt} in the messages, {reply} in the completion).",
+        ),
+        window=WINDOW,
+    ),
+    "the answer's room is counted as the prompt": refused(
+        exceeds(WINDOW, "Requested tokens ({total}) exceed context window of {window}"),
+        window=WINDOW,
+    ),
+    "vLLM: the prompt is counted in part": refused(
+        exceeds(
+            WINDOW,
+            "This model's maximum context length is {window} tokens. However, you requested "
+            "{reply} output tokens and your prompt contains at least 101 input tokens, for a total "
+            "of at least 1101 tokens.",
+        ),
+        window=WINDOW,
     ),
     "no limit at all, by name": Row(
         refuses(limit, "Unsupported parameter: max_tokens and max_completion_tokens"),
@@ -285,6 +325,34 @@ ROWS = {
         ),
         calls=(2, 2),
     ),
+    "a call over lines": Row(
+        lambda body, number: Reply(
+            completion(
+                ANSWER
+                if has_tool_messages(body)
+                else "<tool_call>\n<function=search_memory>\n<parameter=query>\nopening\n"
+                "</parameter>\n</function>\n</tool_call>"
+            )
+        ),
+        calls=(2, 2),
+    ),
+    "a call in a channel of harmony": Row(
+        lambda body, number: Reply(
+            completion(
+                ANSWER
+                if has_tool_messages(body)
+                else f"<|channel|>analysis<|message|>{SECRET}<|end|><|start|>assistant<|channel|>"
+                "commentary to=functions.search_memory <|constrain|>json<|message|>"
+                '{"query": "opening"}<|call|>'
+            )
+        ),
+        calls=(2, 2),
+    ),
+    "a function named beside the answer": Row(
+        answers(f"*calls search_memory*\n{ANSWER}"), calls=(4, 4)
+    ),
+    "a speaker before it": Row(answers(f"Assistant: {ANSWER}")),
+    "a loop": Row(answers(f"{ANSWER} " * 400, "length")),
     "a gateway's error as the answer": fails(
         answers("Error: upstream provider returned 429: rate limit exceeded"),
         "rate limit exceeded",

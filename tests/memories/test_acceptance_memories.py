@@ -66,7 +66,9 @@ def test_ac_memory_001_it_stores_and_confirms(openai_world: World, server: OpenA
     assert server.embedding_bodies[0]["model"] == "text-embedding-3-small"
 
 
-@pytest.mark.parametrize("text", ["/remember", "/remember  \n"])
+@pytest.mark.parametrize(
+    "text", ["/remember", "/remember  \n", "/remember \u200b\u2060", "/remember \u3164"]
+)
 def test_remember_without_a_fact_says_how_to_use_it(world: World, text: str) -> None:
     (reply,) = world.say(GODFATHER, text)
     assert "/remember TestCorp pays within 30 days" in reply

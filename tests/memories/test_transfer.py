@@ -23,6 +23,7 @@ from memories_app.store.change import memory_pin
 from memories_app.store.remember import memories_remember
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE, SYSTEM
 from memoryproject.foundation.audit.models import AuditEvent
+from memoryproject.foundation.text.characters import shows_nothing
 from memoryproject.foundation.text.uuids import EARLIEST, LATEST
 from sessions_app.memories.transfer import ImportReport, memories_export, memories_import
 from sessions_app.models import Chat
@@ -141,6 +142,7 @@ def test_err_integration_004_a_time_without_zone_is_utc(caplog: pytest.LogCaptur
         ({"content": "a", "visibility": "all"}, "visibility: is one of"),
         ({"content": 5}, "content: is not a text"),
         ({"content": " ", "visibility": "owner"}, "content: is empty"),
+        ({"content": "\u202e\u00ad", "visibility": "owner"}, "content: is empty"),
         ({"content": "\x00"}, "content: has characters that can't be stored"),
         ({"content": "\ud800"}, "content: has characters that can't be stored"),
         ({"memory_id": "1"}, "memory_id: is not a UUID"),
@@ -202,7 +204,7 @@ TEXT = st.text(
     min_size=1,
     max_size=30,
 )  # fmt: skip
-LABEL = TEXT.filter(str.strip)
+LABEL = TEXT.filter(lambda text: not shows_nothing(text))
 TIMES = st.datetimes(
     EARLIEST.replace(tzinfo=None), LATEST.replace(tzinfo=None), timezones=st.just(timezone.utc)
 )

@@ -11,6 +11,7 @@ from memories_app.models import Memory
 from memoryproject.foundation.integrations.llm.base import ChatRequest, Completion, ToolCall
 from memoryproject.foundation.integrations.llm.openai_chat import with_calls_of_text
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
+from memoryproject.foundation.integrations.llm.thoughts import without_thoughts
 from sessions_app.models import Turn, TurnReplay
 from sessions_app.turns.model_tools import MAX_ROUNDS, is_stated_in
 from tests.tables import table
@@ -188,6 +189,200 @@ def test_calls_that_a_server_left_in_the_text(
     assert found.text == (text if rest is None else rest)
     given = [each.arguments for each in found.tool_calls]
     assert all(json.loads(each) == {"query": "x"} for each in given)
+
+
+# The forms of Qwen3-Coder, GLM, Kimi, DeepSeek, MiniMax, Claude, Mistral, Llama, harmony and ReAct,
+# and answers with the same words.
+FORMS: list[tuple[str, list[Any]]] = [
+    (
+        "<tool_call>\n<function=search_memory>\n<parameter=query>\nx y\n</parameter>\n"
+        "</function>\n</tool_call>",
+        [("search_memory", {"query": "x y"})],
+    ),
+    (
+        "<function=remember>\n<parameter=fact>\nDana's tea: green\n</parameter>\n</function>",
+        [("remember", {"fact": "Dana's tea: green"})],
+    ),
+    (
+        "<tool_call>\n<function=search_memory>\n<parameter=query>\nx y\n</parameter>\n"
+        "</function>\n</tool_call>\n<tool_call>\n<function=remember>\n<parameter=fact>"
+        "\nDana's tea: green\n</parameter>\n</function>\n</tool_call>",
+        [("search_memory", {"query": "x y"}), ("remember", {"fact": "Dana's tea: green"})],
+    ),
+    (
+        "<tool_call>search_memory\n<arg_key>query</arg_key>\n<arg_value>x y</arg_value>"
+        "\n</tool_call>",
+        [("search_memory", {"query": "x y"})],
+    ),
+    (
+        "<tool_call>remember\n<arg_key>fact</arg_key>\n<arg_value>Dana's tea: green</arg_value"
+        ">\n</tool_call>",
+        [("remember", {"fact": "Dana's tea: green"})],
+    ),
+    (
+        "<|tool_calls_section_begin|><|tool_call_begin|>functions.search_memory:0<|tool_call_a"
+        'rgument_begin|>{"query": "x y"}<|tool_call_end|><|tool_calls_section_end|>',
+        [("search_memory", {"query": "x y"})],
+    ),
+    (
+        "Sure.<|tool_calls_section_begin|><|tool_call_begin|>functions.remember:0<|tool_call_a"
+        'rgument_begin|>{"fact": "Dana\'s tea: green"}<|tool_call_end|><|tool_call_begin|>'
+        'functions.search_memory:1<|tool_call_argument_begin|>{"query": "x y"}<|tool_call_end|'
+        "><|tool_calls_section_end|>",
+        [("remember", {"fact": "Dana's tea: green"}), ("search_memory", {"query": "x y"})],
+    ),
+    (
+        "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>search_memory\n```json\n"
+        '{"query": "x y"}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>',
+        [("search_memory", {"query": "x y"})],
+    ),
+    (
+        "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>remember\n```json\n"
+        '{"fact": "Dana\'s tea: green"}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜><｜end▁of▁senten'
+        "ce｜>",
+        [("remember", {"fact": "Dana's tea: green"})],
+    ),
+    (
+        '<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>remember<｜tool▁sep｜>{"fact": "Dana\'s '
+        'tea: green"}<｜tool▁call▁end｜><｜tool▁calls▁end｜>',
+        [("remember", {"fact": "Dana's tea: green"})],
+    ),
+    (
+        '<｜DSML｜function_calls>\n<｜DSML｜invoke name="search_memory">\n<｜DSML｜parameter '
+        'name="query" string="true">x y</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜'
+        "function_calls>",
+        [("search_memory", {"query": "x y"})],
+    ),
+    (
+        '<minimax:tool_call>\n<invoke name="remember">\n<parameter name="fact">Dana\'s '
+        "tea: green</parameter>\n</invoke>\n</minimax:tool_call>",
+        [("remember", {"fact": "Dana's tea: green"})],
+    ),
+    (
+        '<function_calls><invoke name="search_memory"><parameter name="query">x y</parameter>'
+        "</invoke></function_calls>",
+        [("search_memory", {"query": "x y"})],
+    ),
+    ('[TOOL_CALLS]search_memory[ARGS]{"query": "x y"}', [("search_memory", {"query": "x y"})]),
+    (
+        '[TOOL_CALLS]remember{"fact": "Dana\'s tea: green"}',
+        [("remember", {"fact": "Dana's tea: green"})],
+    ),
+    (
+        '[TOOL_CALLS] [{"name": "search_memory", "arguments": {"query": "x y"}}, {"name": '
+        '"remember", "arguments": {"fact": "Dana\'s tea: green"}}]',
+        [("search_memory", {"query": "x y"}), ("remember", {"fact": "Dana's tea: green"})],
+    ),
+    (
+        '<|python_tag|>{"name": "search_memory", "parameters": {"query": "x y"}}',
+        [("search_memory", {"query": "x y"})],
+    ),
+    ('[search_memory(query="x y")]', [("search_memory", {"query": "x y"})]),
+    ('[remember(fact="Dana\'s tea: green")]', [("remember", {"fact": "Dana's tea: green"})]),
+    ('<|python_tag|>search_memory.call(query="x y")', [("search_memory", {"query": "x y"})]),
+    ('Let me look that up.\n\nsearch_memory("x y")', [("search_memory", "x y")]),
+    ("search_memory('x y')", [("search_memory", "x y")]),
+    ('remember("Dana\'s tea: green")', [("remember", "Dana's tea: green")]),
+    (
+        '{"function_call":{"name":"hand_over","arguments":"{\\"reason\\":\\"angry\\"}"}}',
+        [("hand_over", {"reason": "angry"})],
+    ),
+    (
+        '{"tool_calls":[{"id":"1","type":"function","function":{"name":"search_memory","argume'
+        'nts":"{\\"query\\": \\"x y\\"}"}}]}',
+        [("search_memory", {"query": "x y"})],
+    ),
+    (
+        '{"type":"function","name":"search_memory","parameters":{"query":"x y"}}',
+        [("search_memory", {"query": "x y"})],
+    ),
+    (
+        "<|channel|>analysis<|message|>I look.<|end|><|start|>assistant<|channel|>commentary "
+        'to=functions.search_memory <|constrain|>json<|message|>{"query":"x y"}<|call|>',
+        [("search_memory", {"query": "x y"})],
+    ),
+    (
+        '<|channel|>commentary to=functions.remember <|constrain|>json<|message|>{"fact": '
+        '"Dana\'s tea: green"}<|call|>',
+        [("remember", {"fact": "Dana's tea: green"})],
+    ),
+    (
+        'assistantcommentary to=functions.search_memory json{"query":"x y"}',
+        [("search_memory", {"query": "x y"})],
+    ),
+    (
+        'analysisThe user asks. I look.assistantcommentary to=functions.search_memoryjson{"que'
+        'ry":"x y"}',
+        [("search_memory", {"query": "x y"})],
+    ),
+    (
+        'analysisWe look.assistantcommentary to=functions.remember json{"fact": "Dana\'s '
+        'tea: green"}',
+        [("remember", {"fact": "Dana's tea: green"})],
+    ),
+    (
+        '<|tool_call|>[{"name":"search_memory","arguments":{"query":"x y"}}]<|/tool_call|>',
+        [("search_memory", {"query": "x y"})],
+    ),
+    (
+        '```json\n[{"name":"search_memory","arguments":{"query":"x y"}}]\n```',
+        [("search_memory", {"query": "x y"})],
+    ),
+    (
+        '{"action":"remember","action_input":{"fact":"Dana\'s tea: green"}}',
+        [("remember", {"fact": "Dana's tea: green"})],
+    ),
+    (
+        'Action: remember\nAction Input: {"fact": "Dana\'s tea: green"}',
+        [("remember", {"fact": "Dana's tea: green"})],
+    ),
+    (
+        "[Calling function: search_memory(query=x y)]\nVisible.",
+        [("search_memory", {"query": "x y"})],
+    ),
+    ('I will call `search_memory` with {"query":"x y"}.', [("search_memory", {"query": "x y"})]),
+    (
+        '<think>hm</think>\n<tool_call>\n{"name": "search_memory", "arguments": {"query": '
+        '"x y"}}\n</tool_call>',
+        [("search_memory", {"query": "x y"})],
+    ),
+    (
+        '<tool_call>\n{"name": "search_memory", "arguments": {"query": "x y"}}',
+        [("search_memory", {"query": "x y"})],
+    ),
+    ("I will remember that.", []),
+    ("Remember: we open at nine.", []),
+    ("Please remember (it is important) the code.", []),
+    ('I remember {"x": 1} well', []),
+    ('Do you remember "Dana"?', []),
+    ('{"songs":[{"name":"remember","artist":"x"}]}', []),
+    ("I can remember\nthings.", []),
+    ("<b>remember</b> it", []),
+    ("remember: 5 eggs", []),
+    ("We search memory cards.", []),
+    ("In Python, remember = 5.", []),
+    ('<search_memory query="x y"/>', [("search_memory", {"query": "x y"})]),
+    ("tool: search_memory\narguments:\n  query: x y", [("search_memory", {"query": "x y"})]),
+    (
+        '<|tool_call_start|>[search_memory(query="x y")]<|tool_call_end|>',
+        [("search_memory", {"query": "x y"})],
+    ),
+    (
+        'to=functions.search_memory<|constrain|>json<|message|>{"query":"x y"}<|call|>',
+        [("search_memory", {"query": "x y"})],
+    ),
+    ("remember>forget", []),
+    ("You can remember(ed) it.", []),
+    ('Remember ("the code") well', []),
+]
+
+
+@table(("written", "calls"), FORMS)
+def test_calls_are_read_in_the_forms_of_models(written: str, calls: list[Any]) -> None:
+    text = without_thoughts(written)
+    found = with_calls_of_text(Completion(text, "m"), {*NAMES, "hand_over"})
+    assert [(each.name, json.loads(each.arguments)) for each in found.tool_calls] == calls
+    assert calls or found.text == written
 
 
 @table(

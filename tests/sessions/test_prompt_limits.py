@@ -165,13 +165,15 @@ def test_other_workers_know_the_limit_too(world: World, caplog: pytest.LogCaptur
 
 
 def test_a_prompt_that_cannot_be_shortened_is_not_sent_again(world: World) -> None:
-    with_model(world, model_that_reads(10), context_limit=OwnContextLimit())
+    limit = OwnContextLimit()
+    with_model(world, model_that_reads(10), context_limit=limit)
     (reply,) = world.say(CLIENT, "Hello")
     assert reply.startswith("Sorry, I can't answer right now.")
     assert len(requests(world)) == 1
     question = Turn.objects.get(message__isnull=False)
     assert question.state == "failed"
     assert "too long" in question.error
+    assert limit.learned() is None, "no shorter prompt was accepted"
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ import hashlib
 import logging
 import re
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from datetime import datetime, timedelta, timezone
 from typing import Protocol
 
@@ -85,6 +85,11 @@ class SharedContextLimit:
             )
 
 
+def room_of(window: int, reply: int) -> int:
+    """Return the tokens that a prompt may have beside an answer: at least half of the window."""
+    return max(window - reply, window // 2)
+
+
 def next_limit(*, sent: int, overflow: "Overflow", reply: int = 0) -> int:
     """Return the limit for the next try, after a prompt of ``sent`` tokens was refused.
 
@@ -93,7 +98,7 @@ def next_limit(*, sent: int, overflow: "Overflow", reply: int = 0) -> int:
     """
     if overflow.window is None:
         return sent // 2
-    room = max(overflow.window - reply, overflow.window // 2)
+    room = room_of(overflow.window, reply)
     fits = room * SAFETY * sent / overflow.prompt if overflow.prompt else room * UNKNOWN_TOKENIZER
     # A number that can't be right is no help.
     return int(fits) if sent // 8 < fits < sent * SAFETY else sent // 2
@@ -109,20 +114,18 @@ PAYLOAD_TOO_LARGE = 413
 # A longer text isn't searched: it repeats the prompt.
 MAX_WORDS_LENGTH = 2_000
 
-_WORDS = re.compile("|".join(_TABLE["words"]), re.IGNORECASE)
-_NUMBER = r"(\d[\d,]{0,12})"
-_WINDOW = re.compile(
-    rf"(?:maximum (?:model|context) length (?:is|of)|context (?:size|length|window)(?: is| of)?"
-    rf"(?: only)?|n_ctx:?|limit (?:is|of)) ?\(?{_NUMBER}"
-    rf"|> ?{_NUMBER} maximum",
-    re.IGNORECASE,
-)
-# Of the prompt alone, where the server tells it from the room that it reserves for the answer.
-_PROMPT_ALONE = re.compile(rf"{_NUMBER} (?:in the (?:messages|prompt)|input tokens)", re.IGNORECASE)
-_PROMPT = re.compile(
-    rf"(?:resulted in|requested|request \(|prompt \(length|n_keep:?|keep the first|too long:"
-    rf"|contains at least) ?{_NUMBER}",
-    re.IGNORECASE,
+
+def _patterns(name: str) -> list[re.Pattern[str]]:
+    """Return the patterns of this name, with their parts in the place of the parts' letters."""
+    parts: dict[str, str] = _TABLE["parts"]
+    whole = [re.sub(r"\{([A-Z])\}", lambda found: parts[found[1]], each) for each in _TABLE[name]]
+    return [re.compile(each, re.IGNORECASE) for each in whole]
+
+
+_WORDS, _NUMBERS, _REPLY = map(_patterns, ("words", "numbers", "reply"))
+# A limit of both together is none of the answer.
+_OF_BOTH = re.compile(
+    r"(?i)(?:\b(?:inputs?(?! validation)|prompt|messages|total|sum)\b[^.\n]*|[+] ?)$"
 )
 
 
@@ -131,11 +134,17 @@ class Overflow:
     """A server's own counts for a prompt that is too long; None where it doesn't report them.
 
     ``window``: the tokens that the model reads and writes together. ``prompt``: the tokens of the
-    prompt.
+    prompt. ``total``: those of the prompt and of the room for the answer.
     """
 
     window: int | None = None
     prompt: int | None = None
+    total: int | None = None
+
+    def beside(self, reply: int | None) -> "Overflow":
+        """Return the counts of a request that had room for ``reply`` tokens: its prompt's, too."""
+        rest = (self.total or 0) - (reply or 0)
+        return replace(self, prompt=self.prompt or (rest if rest > 0 else None))
 
 
 def read_overflow(status: int, body: object) -> Overflow | None:
@@ -145,27 +154,48 @@ def read_overflow(status: int, body: object) -> Overflow | None:
     """
     if status not in STATUSES:
         return None
+    if isinstance(body, list) and body:
+        # Gemini puts its errors into a list.
+        return read_overflow(status, body[0])
     fields = body if isinstance(body, Mapping) else {}
     if isinstance(inner := fields.get("error"), (Mapping, str)):
         return read_overflow(status, inner)
     words = body if isinstance(body, str) else fields.get("message")
     words = words[:MAX_WORDS_LENGTH] if isinstance(words, str) else ""
-    named = {fields.get("code"), fields.get("type")} & CODES
-    if not (named or status == PAYLOAD_TOO_LARGE or _WORDS.search(words)):
+    is_named = {fields.get("code"), fields.get("type")} & CODES or status == PAYLOAD_TOO_LARGE
+    is_of_prompt = any(each.search(words) for each in _WORDS) and not read_reply_limit(words)
+    if not (is_named or is_of_prompt):
         return None
-    prompt = _count(fields.get("n_prompt_tokens"))
-    return Overflow(
-        window=_count(fields.get("n_ctx")) or _first(_WINDOW, words),
-        prompt=prompt or _first(_PROMPT_ALONE, words) or _first(_PROMPT, words),
+    found: dict[str, int] = {}
+    for match in filter(None, (each.search(words) for each in _NUMBERS)):
+        found = {**_counts(match), **found}
+    counted = Overflow(
+        _count(fields.get("n_ctx")) or found.get("window"),
+        _count(fields.get("n_prompt_tokens")) or found.get("prompt"),
+        found.get("total"),
     )
+    if {"reply", "total"} <= found.keys():
+        # What functions have is a part of the prompt, too.
+        return replace(counted, prompt=None).beside(found["reply"])
+    return counted
 
 
-def _first(pattern: re.Pattern[str], words: str) -> int | None:
-    found = pattern.search(words)
-    if found is None:
-        return None
-    digits = next(group for group in found.groups() if group)
-    return _count(int(digits.replace(",", "")))
+def read_reply_limit(words: str, below: int | None = None) -> int | None:
+    """Return the most tokens that an answer may have, where a refusal says it.
+
+    ``below``: a number that isn't smaller is another one, such as what was asked for.
+    """
+    limits = []
+    for found in (found for each in _REPLY for found in each.finditer(words)):
+        counts = _counts(found)
+        if not _OF_BOTH.search(words[: found.start()]):
+            limits.append(counts.get("most") or counts["beyond"] - 1)
+    return max((each for each in limits if below is None or each < below), default=None)
+
+
+def _counts(found: re.Match[str]) -> dict[str, int]:
+    given = found.groupdict()
+    return {name: int(given[name].replace(",", "")) for name in given if given[name]}
 
 
 def _count(value: object) -> int | None:

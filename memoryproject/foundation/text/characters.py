@@ -13,12 +13,26 @@ _OPTIONAL_MARKS = re.compile(
 # Direction marks, zero-width joiners and soft hyphens sit inside words and can't be seen.
 _INVISIBLE = re.compile("[\u00ad\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff]")
 
+# Characters that show nothing, in the form of JSON Schema: white space and controls, invisible
+# characters, and fillers.
+BLANKS = (
+    r"\s\u0000-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
+    r"\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb"
+)
+# Besides, the tags and selectors of the last plane.
+_NOTHING = re.compile(rf"[{BLANKS}\U000e0000-\U000e0fff]*")
+
 # Final letters, and forms of Arabic letters between which writers choose at will.
 _SAME_LETTER = {
     **str.maketrans("ךםןףץ", "כמנפצ"),
     **str.maketrans("أإآىة", "ااايه"),
     **str.maketrans("ς", "σ"),
 }
+
+
+def shows_nothing(text: str) -> bool:
+    """Return whether a reader sees nothing of ``text``."""
+    return _NOTHING.fullmatch(text) is not None
 
 
 def readable(text: str) -> str:

@@ -13,6 +13,7 @@ from memories_app.models import MemoryStatus, Visibility
 from memories_app.store.deduplicate import CREATED, DUPLICATE
 from memories_app.store.remember import MAX_AT_ONCE
 from memoryproject.foundation.rest_kit import fields, serializers as kit
+from memoryproject.foundation.text.characters import BLANKS
 from sessions_app.presentation.serializers import WhatsAppChat
 
 
@@ -70,14 +71,11 @@ def _operators(value: Any, *, is_nested: bool = False) -> Iterator[str]:
 
 
 class Words(kit.Text):
-    """A text that isn't only white space."""
+    """A text of which something is seen."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        # Python's definition of white space, as JSON Schema writes it.
-        pattern = (
-            r"^$|[^\s\u001c-\u001f\u0085]" if self.allow_blank else r"[^\s\u001c-\u001f\u0085]"
-        )
+        pattern = rf"^$|[^{BLANKS}]" if self.allow_blank else rf"[^{BLANKS}]"
         self.validators.append(RegexValidator(pattern, "It is empty."))
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 from hypothesis import given, strategies as st
 
 from memoryproject.foundation.retrieval.query import MAX_QUERY_TERMS, informative_terms, query_terms
-from memoryproject.foundation.text.characters import fold, readable
+from memoryproject.foundation.text.characters import BLANKS, fold, readable, shows_nothing
 from memoryproject.foundation.text.terms import MAX_TERMS, index_terms, index_text
 from memoryproject.foundation.text.tokenizer import MAX_TERM, MAX_TEXT, Kind
 from tests.tables import table
@@ -21,6 +23,41 @@ def finds(question: str, text: str) -> bool:
 
 def kinds(question: str) -> dict[str, Kind]:
     return {term.word: term.kind for term in query_terms(question)}
+
+
+@table(
+    "text",
+    [
+        *(
+            "",
+            " \n\t",
+            "\u200b",
+            "\u2060",
+            "\u00ad",
+            "\u202e",
+            "\u3000",
+            " \u200b ",
+            "\u3164",
+            "\u2800",
+        ),
+        *("\ufe0f", "\u180e", "\x00\x1f", "\x85", "\U000e0041\U000e007f"),
+    ],
+)
+def test_a_text_of_blanks_shows_nothing(text: str) -> None:
+    assert shows_nothing(text)
+
+
+@table(
+    "text",
+    [
+        *("a", "\u200ba", "א\u200f", "0", "。", "-", "👍", "❤️", "👨‍👩‍👧", "नमस्ते", "สวัสดี", "한글"),
+        *("\u0301", "🏴\U000e0067\U000e007f", "مرحبا", "…", "¿"),
+    ],
+)
+def test_any_other_text_shows_something(text: str) -> None:
+    assert not shows_nothing(text)
+    # As the schema of the API says it.
+    assert re.search(f"[^{BLANKS}]", text)
 
 
 @given(st.text())

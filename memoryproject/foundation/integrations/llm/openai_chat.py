@@ -13,7 +13,8 @@ from memoryproject.foundation.integrations import retry
 from memoryproject.foundation.integrations.llm import base, reading, server_traits, thoughts
 from memoryproject.foundation.integrations.llm.openai_api import OpenAIConnection
 from memoryproject.foundation.process.tracing import Span, model_span
-from memoryproject.foundation.text.characters import readable
+from memoryproject.foundation.tables import read_table
+from memoryproject.foundation.text.characters import shows_nothing
 
 # A model that thinks before it answers counts its thoughts, too. If they take all the room that
 # an answer has, it gets so many times more.
@@ -79,13 +80,20 @@ class OpenAIChatModel:
         """Ask, and again in another form as long as the server's refusals name one."""
         known = traits = server_traits.Traits.of(self._traits.load())
         tried: list[server_traits.Traits] = []
+        fits: int | None = None
         while True:
             tried.append(traits)
+            room = server_traits.reply_room(request, traits, fits)
             try:
-                completion = self._ask_in_form(request, traits)
+                completion = self._ask_in_form(request, traits, room)
             except retry.AttemptFailed as failure:
                 other = None
-                if failure.refused and failure.overflow is None:
+                if failure.overflow is not None:
+                    failure.overflow = failure.overflow.beside(room)
+                    fits = server_traits.smaller_room(failure.overflow, request, room)
+                    if fits is not None:
+                        other = replace(traits, window=failure.overflow.window)
+                elif failure.refused:
                     sent = server_traits.Sent.of(request, traits)
                     other = server_traits.learned_from(failure.words, sent, traits, tried)
                 if other is None:
@@ -107,33 +115,33 @@ class OpenAIChatModel:
         return completion
 
     def _ask_in_form(
-        self, request: base.ChatRequest, traits: server_traits.Traits
+        self, request: base.ChatRequest, traits: server_traits.Traits, room: int | None
     ) -> base.Completion:
         completion = self._connection.post(
             PATH,
-            self._body(request, traits),
+            self._body(request, traits, room),
             lambda found: reading.read_answer(found, model=self._model),
         )
         names = {tool["function"]["name"] for tool in request.tools}
         if names:
             completion = with_calls_of_text(completion, names)
         text = thoughts.without_calls(completion.text)
-        if not readable(text).strip() and not (names and completion.tool_calls):
+        if shows_nothing(text) and not (names and completion.tool_calls):
             # It calls what nobody offered.
             raise retry.AttemptFailed(ErrorText("model_empty"))
         return replace(completion, text=text)
 
-    def _body(self, request: base.ChatRequest, traits: server_traits.Traits) -> dict[str, Any]:
+    def _body(
+        self, request: base.ChatRequest, traits: server_traits.Traits, room: int | None
+    ) -> dict[str, Any]:
         messages = [
             message.as_request() for message in server_traits.fitted(request.messages, traits)
         ]
         body: dict[str, Any] = {"model": self._model, "messages": messages}
         if request.answer_schema is not None and traits.answer_form != server_traits.PROMPT:
             body["response_format"] = _response_format(traits.answer_form, request.answer_schema)
-        if request.max_reply_tokens is not None and traits.reply_limit:
-            most = traits.most_reply_tokens
-            room = request.max_reply_tokens * traits.room
-            body[traits.reply_limit] = room if most is None else min(room, most)
+        if room is not None:
+            body[traits.reply_limit] = room
         if request.tools and not traits.no_tools:
             body["tools"] = [dict(tool) for tool in request.tools]
         if traits.streams:
@@ -162,22 +170,10 @@ def _response_format(form: str, schema: base.AnswerSchema) -> dict[str, Any]:
 
 # Read the calls of functions that a server left in a model's text.
 
-# How models write calls where their server doesn't read them: Qwen and Hermes, Mistral, Llama,
-# Claude.
-_CALL_TAG = re.compile(r"<tool_call>\s*(\{.*?\})\s*(?:</tool_call>|$)", re.DOTALL)
-_FUNCTION = re.compile(r"<function=([\w.-]+)>\s*(\{.*?\})\s*(?:</function>|$)", re.DOTALL)
-_INVOKE = re.compile(
-    r"<(?:antml:)?invoke name=\"([^\"<>]{1,200})\">"
-    r"((?:[^<]|<(?!/?(?:antml:)?invoke\b))*)</(?:antml:)?invoke>"
-)
-_PARAMETER = re.compile(r"(?s)<(?:antml:)?parameter name=\"([^\"<>]+)\">(.*?)</")
-_CALL_MARK = "[TOOL_CALLS]"
-_ARGUMENTS = ("arguments", "parameters", "tool_input", "action_input", "input", "args")
-_ARGUMENT = re.compile(
-    r"\b(query|fact|reason)\b(?:[\"'=:> ]|<\w{1,9}>){1,9}([^\"'<>{}()\n]{1,300})"
-)
+_TABLE = read_table(__file__, "calls.yaml")
+_PAIRS = [re.compile(each, re.DOTALL) for each in _TABLE["pairs"]]
+_CALLED, _ALONE = (re.compile(_TABLE[each], re.DOTALL) for each in ("called", "alone"))
 MAX_OBJECTS = 20
-_FENCE = "```"
 
 
 def with_calls_of_text(completion: base.Completion, names: Collection[str]) -> base.Completion:
@@ -188,74 +184,60 @@ def with_calls_of_text(completion: base.Completion, names: Collection[str]) -> b
     text = completion.text
     if completion.tool_calls or not any(name in text for name in names):
         return completion
-    written, rest = _written(text.strip())
-    calls = [call for each in written for call in _written_calls(each, names)]
-    if not calls:
-        calls, rest = _calls_within(text, names), ""
+    calls = _calls_of_objects(text, names) or _calls_by_name(text, names)
     if not calls:
         return completion
-    return replace(completion, text=rest.strip(), tool_calls=reading.tool_calls_of(calls))
+    rest = thoughts.without_calls(text)
+    given = [{"function": {"name": name, "arguments": found}} for name, found in calls]
+    return replace(
+        completion, text="" if rest == text else rest, tool_calls=reading.tool_calls_of(given)
+    )
 
 
-def _calls_within(text: str, names: Collection[str]) -> list[dict[str, Any]]:
-    """Return the call in a text of another form: an object that names a function, or its name.
+def _calls_of_objects(text: str, names: Collection[str]) -> list[tuple[str, Any]]:
+    """Return the calls that are JSON objects, wherever they stand: the name and the arguments."""
+    calls, place = [], 0
+    for found, begin, end in _objects_in(text):
+        name = next((found[key] for key in _TABLE["names"] if isinstance(found.get(key), str)), "")
+        name = name.rpartition(".")[2]
+        given = next((found[key] for key in _TABLE["arguments"] if key in found), None)
+        if begin >= place and name in names and (given is not None or "_" in name):
+            calls.append((name, given or {}))
+            place = end
+    return calls
 
-    A name of two words, such as search_memory, is no word of an answer. What follows it are its
-    arguments, whatever their form.
+
+def _calls_by_name(text: str, names: Collection[str]) -> list[tuple[str, Any]]:
+    """Return the calls in other forms: a function's name, and its arguments behind it.
+
+    A name of two words, such as search_memory, is no word of an answer.
     """
-    found = [each for each in _objects_in(text) if _name_in(each) in names]
-    if found:
-        given: Any = next((found[0][key] for key in _ARGUMENTS if key in found[0]), {})
-        return [{"function": {"name": _name_in(found[0]), "arguments": given}}]
-    name = next((name for name in names if "_" in name and name in text), None)
-    if name is None:
-        return []
-    rest = text.partition(name)[2]
-    arguments: Any = next(_objects_in(rest), None) or dict(_ARGUMENT.findall(rest))
-    return [{"function": {"name": name, "arguments": arguments}}]
+    listed = "|".join(sorted(map(re.escape, names), key=len, reverse=True))
+    found = [
+        each
+        for each in re.finditer(rf"(?<![\w/])(?:functions?\.?)?({listed})(?:json)?(?!\w)", text)
+        if "_" in each[1] or _CALLED.match(text, each.end())
+    ]
+    ends = [each.start() for each in found[1:]] + [len(text)]
+    calls = [
+        (each[1], _given(text[each.end() : end])) for each, end in zip(found, ends, strict=False)
+    ]
+    return [call for call in calls if call[1]] or calls[:1]
 
 
-def _name_in(found: Mapping[str, Any]) -> object:
-    names = (found.get(key) for key in ("name", "tool", "tool_name", "function", "action"))
-    return next((name for name in names if isinstance(name, str)), None)
+def _given(text: str) -> Any:
+    """Return the arguments behind a function's name: an object, pairs, or one text."""
+    pairs = (dict(each.findall(text)) for each in _PAIRS)
+    alone = _ALONE.match(text)
+    found = next((found for found, *_ in _objects_in(text)), None) or next(filter(None, pairs), {})
+    return found or (json.dumps(alone[1]) if alone else {})
 
 
-def _objects_in(text: str) -> Iterator[dict[str, Any]]:
-    """Yield the first JSON objects within a text."""
+def _objects_in(text: str) -> Iterator[tuple[dict[str, Any], int, int]]:
+    """Yield the first JSON objects within a text, with their places."""
     for begin in islice(re.finditer(r"\{", text), MAX_OBJECTS):
         try:
-            found, _end = json.JSONDecoder().raw_decode(text, begin.start())
+            found, end = json.JSONDecoder().raw_decode(text, begin.start())
         except (ValueError, RecursionError):
             continue
-        yield found
-
-
-def _written(text: str) -> tuple[list[str], str]:
-    """Return what may be calls in a text, and the rest of it."""
-    tagged: list[str] = _CALL_TAG.findall(text)
-    for name, given in _FUNCTION.findall(text):
-        tagged.append(f'{{"name": "{name}", "arguments": {given}}}')
-    for name, inside in _INVOKE.findall(text):
-        tagged.append(json.dumps({"name": name, "arguments": dict(_PARAMETER.findall(inside))}))
-    if tagged:
-        return tagged, thoughts.without_calls(text)
-    before, mark, after = text.partition(_CALL_MARK)
-    if mark:
-        return [after], before
-    if text.startswith(_FENCE) and text.endswith(_FENCE):
-        # Its first line names the language.
-        text = text.removesuffix(_FENCE).partition("\n")[2]
-    return [text], ""
-
-
-def _written_calls(written: str, names: Collection[str]) -> list[dict[str, Any]]:
-    try:
-        found = json.loads(written)
-    except (ValueError, RecursionError):
-        return []
-    calls = []
-    for each in found if isinstance(found, list) else [found]:
-        if isinstance(each, dict) and each.get("name") in names:
-            arguments = each.get("arguments", each.get("parameters"))
-            calls.append({"function": {"name": each["name"], "arguments": arguments}})
-    return calls
+        yield found, begin.start(), end

@@ -12,7 +12,7 @@ from memoryproject.foundation.integrations.lenient import Fields
 from memoryproject.foundation.integrations.llm.base import Completion, Finish, ToolCall
 from memoryproject.foundation.integrations.llm.thoughts import without_thoughts
 from memoryproject.foundation.integrations.retry import AttemptFailed
-from memoryproject.foundation.text.characters import readable, storable
+from memoryproject.foundation.text.characters import shows_nothing, storable
 
 # The width of the columns that hold a model's name.
 MAX_MODEL_NAME = 128
@@ -89,7 +89,7 @@ def read_answer(body: bytes, *, model: str) -> Completion:
         raise filtered()
     calls = tool_calls_of(message.get("tool_calls"))
     thought = text != written or any(message.get(name) for name in THOUGHT_FIELDS)
-    if not readable(text).strip() and not calls:
+    if shows_nothing(text) and not calls:
         if thought or finish is Finish.CUT:
             raise EndedBeforeTextError
         raise AttemptFailed(ErrorText("model_empty"))

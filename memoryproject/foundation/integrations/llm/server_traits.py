@@ -4,14 +4,23 @@ Learned only from a refusal that names the thing, and kept once the changed requ
 Where a server names nothing, plainer requests are tried.
 """
 
+import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Protocol
 
 from typing_extensions import Self
 
+from memoryproject.foundation.integrations.context_limit import (
+    UNKNOWN_TOKENIZER,
+    Overflow,
+    read_reply_limit,
+    room_of,
+)
 from memoryproject.foundation.integrations.llm.base import ChatMessage, ChatRequest
+from memoryproject.foundation.tables import read_table
+from memoryproject.foundation.text.characters import estimate_tokens
 
 # The parameters that limit the length of an answer; "" where none is accepted.
 MAX_COMPLETION_TOKENS, MAX_TOKENS = "max_completion_tokens", "max_tokens"
@@ -30,8 +39,9 @@ class Traits:
     """What one model on one server accepts; the defaults are OpenAI's own.
 
     reply_limit: the parameter that limits the length of an answer; most_reply_tokens: the largest
-    value that it takes. answer_form: how a structured answer is asked for. room: how many times
-    more a model gets to write that thinks before it answers.
+    value that it takes; window: how many tokens prompt and answer have together. answer_form: how a
+    structured answer is asked for. room: how many times more a model gets to write that thinks
+    before it answers.
 
     Of messages: joins_turns: system messages stand first and roles alternate; folds_system: the
     system's text stands in the first user's message; no_names, no_pictures; tools_as_text: calls of
@@ -45,6 +55,7 @@ class Traits:
 
     reply_limit: str = MAX_COMPLETION_TOKENS
     most_reply_tokens: int | None = None
+    window: int | None = None
     answer_form: str = JSON_SCHEMA
     room: int = 1
     joins_turns: bool = False
@@ -113,7 +124,7 @@ class Sent:
     @classmethod
     def of(cls, request: ChatRequest, traits: Traits) -> Self:
         """Return what the request had in the form in which it was sent."""
-        messages, most = fitted(request.messages, traits), request.max_reply_tokens
+        messages = fitted(request.messages, traits)
         return cls(
             has_system=any(each.role == "system" for each in messages),
             has_names=any(each.name for each in messages),
@@ -121,62 +132,56 @@ class Sent:
             has_tool_messages=any(each.tool_calls or each.tool_call_id for each in messages),
             offers_tools=bool(request.tools) and not traits.no_tools,
             has_schema=request.answer_schema is not None and traits.answer_form != PROMPT,
-            reply_tokens=most * traits.room if most is not None and traits.reply_limit else None,
+            reply_tokens=reply_room(request, traits),
         )
 
 
-def _words(pattern: str) -> Callable[[str], bool]:
-    found = re.compile(pattern, re.IGNORECASE)
-    return lambda words: found.search(words) is not None
+def reply_room(request: ChatRequest, traits: Traits, fits: int | None = None) -> int | None:
+    """Return how many tokens an answer may have; None where nothing is said of it.
+
+    ``fits``: how many the server's counts leave, after it has refused more.
+    """
+    wanted = request.max_reply_tokens
+    if wanted is None or not traits.reply_limit:
+        return None
+    limits = [wanted * traits.room, traits.most_reply_tokens, fits]
+    if traits.window is not None:
+        left = round(traits.window - _estimate(request) / UNKNOWN_TOKENIZER)
+        limits.append(max(left, min(wanted, traits.window // 2)))
+    return min(each for each in limits if each is not None)
 
 
-_NAMES_STREAMS = _words(
-    r"(?:only|must|requires?|needs?)\b.{0,60}\bstream|\bstream(?:ing|ed)?\b.{0,40}"
-    r"\b(?:only|required|must|mandatory|true)\b|non-?stream"
-)
-_NAMES_PICTURES = _words(r"\bimages?\b|image_url|\bvision\b|multi-?modal|\bpictures?\b|\bmmproj\b")
-_NAMES_TEXT_CONTENT = _words(r"\bcontent\b.{0,60}\b(?:string|str)\b|\bstring\b.{0,60}\bcontent\b")
-_NAMES_NAME = _words(
-    r"\.name\b|['\"`]name['\"`]|\bname\b.{0,40}(?:pattern|unsupported|permitted|not allowed)"
-)
-_NAMES_FORM = _words(
-    r"response_?format|json_schema|json_object|json[ _]mode|structured[ _]output|\bgrammar\b"
-)
-_NAMES_TURNS = _words(
-    r"alternat|consecutive|same role|roles? must|at the beginning|(?:first|last) (?:message|role)"
-    r"|(?:must|should) (?:start|begin|end) with|begin with|only one system|multiple system"
-    r"|(?:more than one|second) system"
-)
-_NAMES_SYSTEM = _words(r"\bsystem\b|\bdeveloper\b")
-_NAMES_TOOLS = _words(r"\btools?\b|tool_calls?|tool_call_id|function[ _]call")
-_NAMES_LIMIT = _words(
-    r"max_?(?:completion_?|output_?|new_?)?tokens|(?:completion|output) tokens"
-    r"|max(?:imum)? tokens"
-)
-_NAMES_A_MOST = _words(
-    r"too (?:large|big|high|long)|at most|maximum|exceed|range|less than|larger|greater|[<>≤≥]"
-)
-_NAMES_BASE64 = _words(r"encoding_?format|base64")
-_NAMES_DIMENSIONS = _words(r"\bdimensions?\b|matryoshka")
-_NAMES_BATCH = _words(
-    r"\bbatch|too many (?:inputs?|texts?|items?)|array (?:length|size)"
-    r"|(?:number|amount|list) of (?:inputs?|texts?|items?|strings?)|inputs?\b.{0,40}\bat most"
-)
-_NAMES_LENGTH = _words(
-    r"\btokens?\b|context (?:length|size|window)|too (?:long|large)|input length"
-    r"|max(?:imum)?[ _](?:sequence|input)"
-)
-_LIMIT_IS_MISSING = _words(r"max_tokens\b.{0,30}(?:required|missing)|required.{0,30}\bmax_tokens\b")
-# A refusal of these words alone names nothing.
-_GENERIC = frozenset(
-    {"error", "http", "bad", "invalid", "malformed", "unprocessable", "request", "entity"}
-    | {"content", "value", "input", "body", "parameter", "parameters", "payload", "validation"}
-)
-# One of this form says at least that something isn't known.
-_UNKNOWN_FIELD = _words(
-    r"^\W*(?:unknown|unrecognized|unsupported|unexpected|extra|additional)\W+(?:request\W+)?"
-    r"(?:fields?|parameters?|arguments?|inputs?|propert(?:y|ies)|keys?)\b[^'\"`:]{0,40}$"
-)
+def smaller_room(overflow: Overflow, request: ChatRequest, sent: int | None) -> int | None:
+    """Return the room for the answer with which a request fits that was refused with ``sent``.
+
+    None where its prompt is too long, or where the server doesn't say what fits.
+    """
+    if sent is None or request.max_reply_tokens is None or overflow.window is None:
+        return None
+    estimate = _estimate(request)
+    # Some sentences count the room for the answer, too, and don't say so.
+    counts = [
+        each for each in (overflow.prompt, (overflow.prompt or 0) - sent) if each and each > 0
+    ]
+    prompt = min(counts, key=lambda each: abs(each - estimate), default=estimate)
+    left = round(overflow.window - (prompt if counts else prompt / UNKNOWN_TOKENIZER))
+    is_short = prompt <= room_of(overflow.window, request.max_reply_tokens)
+    return left if is_short and LEAST_REPLY_TOKENS <= left < sent else None
+
+
+def _estimate(request: ChatRequest) -> int:
+    texts = [each.content for each in request.messages]
+    return sum(map(estimate_tokens, [*texts, *map(json.dumps, request.tools)]))
+
+
+_TABLE: Mapping[str, Any] = read_table(__file__, "server_traits.yaml")
+_GENERIC = frozenset(_TABLE["generic"].split())
+
+
+def _names(thing: str, words: str) -> bool:
+    return re.search(_TABLE[thing], words, re.IGNORECASE) is not None
+
+
 _NUMBER = re.compile(r"(?<![\w.])\d[\d,]{0,12}(?![\w.])")
 
 
@@ -189,7 +194,7 @@ def learned_from(words: str, sent: Sent, traits: Traits, tried: Sequence[Traits]
     words = words[:MAX_WORDS]
     if _says_nothing(words):
         steps = _plainer(sent, traits)
-    elif _UNKNOWN_FIELD(words):
+    elif _names("unknown_field", words):
         steps = [
             step
             for plain in _plainer(sent, traits)
@@ -208,36 +213,34 @@ def _says_nothing(words: str) -> bool:
 def _named(words: str, sent: Sent, traits: Traits) -> list[Traits]:
     """Return the changes that the words ask for, the likeliest first."""
     steps = []
-    if sent.reply_tokens is not None and _NAMES_LIMIT(words):
+    if sent.reply_tokens is not None and _names("limit", words):
         steps += _limit_steps(words, sent.reply_tokens, traits)
-    if sent.has_schema and _NAMES_FORM(words):
+    if sent.has_schema and _names("form", words):
         less = {JSON_SCHEMA: JSON_OBJECT, JSON_OBJECT: PROMPT}
         steps.append(replace(traits, answer_form=less.get(traits.answer_form, PROMPT)))
-    if _NAMES_STREAMS(words):
+    if _names("streams", words):
         steps.append(replace(traits, streams=True))
-    if sent.has_pictures and (_NAMES_PICTURES(words) or _NAMES_TEXT_CONTENT(words)):
+    if sent.has_pictures and (_names("pictures", words) or _names("text_content", words)):
         steps.append(replace(traits, no_pictures=True))
-    if _NAMES_TURNS(words):
+    if _names("turns", words):
         steps.append(replace(traits, joins_turns=True))
-    if sent.has_tool_messages and _NAMES_TOOLS(words):
+    if sent.has_tool_messages and _names("tools", words):
         steps.append(replace(traits, tools_as_text=True))
-    if sent.offers_tools and _NAMES_TOOLS(words):
+    if sent.offers_tools and _names("tools", words):
         steps.append(replace(traits, no_tools=True))
-    if sent.has_names and _NAMES_NAME(words):
+    if sent.has_names and _names("name", words):
         steps.append(replace(traits, no_names=True))
-    if sent.has_system and _NAMES_SYSTEM(words):
+    if sent.has_system and _names("system", words):
         steps.append(replace(traits, folds_system=True))
     return steps
 
 
 def _limit_steps(words: str, sent: int, traits: Traits) -> list[Traits]:
     """Return the changes of the limit of an answer's length."""
-    numbers = [int(each.replace(",", "")) for each in _NUMBER.findall(words)]
-    fitting = [each for each in numbers if LEAST_REPLY_TOKENS <= each < sent]
-    # Else a number may be a status or a part of a name.
-    if fitting and _NAMES_A_MOST(words):
-        return [replace(traits, most_reply_tokens=max(fitting))]
-    if traits.reply_limit == MAX_TOKENS and not _LIMIT_IS_MISSING(words):
+    most = read_reply_limit(words, below=sent)
+    if most is not None and most >= LEAST_REPLY_TOKENS:
+        return [replace(traits, most_reply_tokens=most)]
+    if traits.reply_limit == MAX_TOKENS and not _names("limit_is_missing", words):
         order = [MAX_COMPLETION_TOKENS, ""]
     else:
         order = [MAX_TOKENS, ""]
@@ -261,14 +264,14 @@ def embedding_learned_from(
     words = words[:MAX_WORDS]
     longest = max((len(text.encode()) for text in texts), default=0)
     numbers = [int(each.replace(",", "")) for each in _NUMBER.findall(words)]
-    if not traits.no_base64 and (_NAMES_BASE64(words) or not words.strip()):
+    if not traits.no_base64 and (_names("base64", words) or not words.strip()):
         return replace(traits, no_base64=True)
-    if has_dimensions and not traits.no_dimensions and _NAMES_DIMENSIONS(words):
+    if has_dimensions and not traits.no_dimensions and _names("dimensions", words):
         return replace(traits, no_dimensions=True)
-    if len(texts) > 1 and _NAMES_BATCH(words):
+    if len(texts) > 1 and _names("batch", words):
         fitting = [each for each in numbers if 1 <= each < len(texts)]
         return replace(traits, batch=max(fitting, default=len(texts) // 2))
-    if longest > LEAST_REPLY_TOKENS and _NAMES_LENGTH(words):
+    if longest > LEAST_REPLY_TOKENS and _names("length", words):
         # A token is at least one byte, and a server's own count of them isn't known here.
         fitting = [each for each in numbers if LEAST_REPLY_TOKENS <= each < longest]
         return replace(traits, text_bytes=min(max(fitting, default=longest), longest // 2))

@@ -11,100 +11,44 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-# Each form of a tag: <think>, [THINK], ◁think▷, <|START_THINKING|>, <|begin_of_thought|>, and
-# Gemma's <|channel>thought … <channel|>.
-_TAG = re.compile(
-    r"<\s{0,4}(?P<a>/?)\s{0,4}"
-    r"(?P<angle>(?:[a-z]{1,12}[:_-]|ant)?(?:think(?:ing)?|thoughts?)|reasoning|reflect(?:ion|ing)?"
-    r"|analysis|scratch_?pad|(?:inner|internal)_?(?:monologue|reasoning)|chain_of_thought)"
-    r"(?:\s{1,4}[\w-]{1,40}\s{0,4}=[^<>]{0,200})?\s{0,4}/?\s{0,4}>"
-    r"|\[(?P<b>/?)(?P<square>think(?:ing)?|thought)\]"
-    r"|◁(?P<c>/?)(?P<kimi>think(?:ing)?)▷"
-    r"|<\|(?P<d>start_|end_|begin_of_|end_of_|/?)(?P<token>think(?:ing)?|thought)\|>"
-    r"|(?P<gemma><\|channel>\s{0,4}thought\b|<channel\|>)",
-    re.IGNORECASE,
-)
+from memoryproject.foundation.tables import read_table
+
 _QUOTES, _CLOSING_QUOTES = "`\"'“”‘’„«‹([", "`\"'“”‘’»›)]"
 _SENTENCE_ENDS = '.!?…:;>。！？׃)]}*"”'
 _GOES_ON = (",", ".", ";", ":", "!", "?")
 _INVISIBLE = "\ufeff\u200b\u200e\u200f"
 _FENCE = re.compile(r"^ {0,3}(?P<mark>`{3,40}|~{3,40})(?P<info>[^\n]*)$", re.MULTILINE)
 _INLINE = re.compile(r"(?<!`)(`{1,2})(?!`)[^`\n]{1,300}\1(?!`)")
-# The tags as Markdown escapes them: it shows them as tags.
-_ESCAPED = re.compile(
-    r"(?i)&lt;([\s/]{0,4}(?:\w{1,12}[:_-])?(?:think|thought|reason|reflect)[a-z_]{0,9}[\s/]{0,4})&gt;"
-)
 _THOUGHT_FENCE = re.compile(r"(?i)\s*(?:think(?:ing)?|thoughts?|reasoning)\s*")
-# Thoughts under a heading: "**Thinking:** … **Answer:** …".
-_MARKS = r"[*_#\t ]{0,6}"
-_HEADED = re.compile(
-    rf"(?i)\s{{0,20}}{_MARKS}(?:here(?:['’]s| is| are) )?(?:my )?(?:think|thought|reasoning"
-    rf"|chain of thought|חשיבה|מחשב|思考|推理)\w{{0,4}}(?: process)?{_MARKS}[:：]"
-)
-_ANSWER = rf"(?:answer|response|reply|תשובה|回答|答案){_MARKS}[:：]{_MARKS}"
-_HEADED_ANSWER = re.compile(
-    rf"(?im)(?:^|(?<=\s)(?=[*_])){_MARKS}(?:here(?:['’]s| is) )?(?:my )?(?:final )?{_ANSWER}"
-)
-# Thoughts that stand first, in a form of their own: folded away, as a quotation, in brackets or
-# in italics; and what nobody but a model says, that "the user" asks something.
-_THINKS = r"(?:think|thought|reasoning|internal|inner|note to self|scratch)"
-_APART = re.compile(
-    rf"(?is)\s{{0,20}}(?:<details[^>]{{0,40}}>\s{{0,9}}<summary>[^<]{{0,40}}{_THINKS}[^<]{{0,40}}"
-    rf"</summary>.*?(?:</details>|\Z)"
-    rf"|>[ *_]{{0,6}}{_THINKS}[^\n]*(?:\n>[^\n]*)*"
-    rf"|[(\[*_]{{1,2}}{_THINKS}\w{{0,8}}(?: (?:note|process|thoughts?))?:.*?[)\]*_]{{1,2}}"
-    r"(?=\s|\Z))"
-)
-_OF_THE_USER = re.compile(
-    r"(?is)\s{0,20}(?:(?:okay|ok|alright|hmm|so|well|now|first|let me think)[,.:]?\s{1,3}){0,3}"
-    r"the user (?:is|asks|asked|wants|wrote|said|says|just|sent|greet|mention|seems)"
-    r".*?(?:\n\s{0,9}\n|\Z)"
-)
-_THOUGHT_KEYS = {"thought", "thoughts", "thinking", "reasoning", "chain_of_thought"}
-_ANSWER_KEYS = {"answer", "final_answer", "response", "reply"}
+_TABLE = read_table(__file__, "thoughts.yaml")
+
+
+def _any_of(name: str, *, flags: re.RegexFlag = re.DOTALL) -> re.Pattern[str]:
+    """Return what matches any of the table's patterns of this name."""
+    parts: dict[str, str] = _TABLE["parts"]
+    found = "|".join(f"(?:{each})" for each in _TABLE[name])
+    whole = re.sub(r"\{([A-Z]+)\}", lambda part: parts[part[1]], found)
+    return re.compile(whole, re.IGNORECASE | flags)
+
+
+_HEADED = _any_of("headed")
+_HEADED_ANSWER = _any_of("headed_answer", flags=re.MULTILINE)
+_FIRST, _LAST = _any_of("first"), _any_of("last")
+_CALLS_OF_TOKENS = [re.compile(each, re.DOTALL) for each in _TABLE["calls"]]
+_PATTERNS = {name: re.compile(each) for name, each in _TABLE["patterns"].items()}
+_KEYS = {name: frozenset(keys) for name, keys in _TABLE["keys"].items()}
 # A pair within a sentence that encloses no more words than this is a quotation of the tags.
 MAX_QUOTED_WORDS = 4
 # How much is looked at of the line before a tag.
 NEAR = 40
 
-_BEGINS = r"<\|im_start\|>|<\|start_header_id\|>|<start_of_turn>|<\|start\|>|<\|turn>"
-# What follows the token of another role was made up by a model that ran on.
-_RUN_ON = re.compile(
-    rf"(?i)(?:{_BEGINS})\s{{0,4}}(?:user|system|tool|human)\b|<[|｜](?:user|human)[|｜]>"
-)
-# After its end, too, unless the assistant begins once more.
-_END = re.compile(
-    r"<\|(?:im_end|eot_id|eom_id|end_?of_?text|eot)\|>|<end_of_turn>|<eos>|<turn\|>"
-    r"|<｜end▁of▁sentence｜>|</s>"
-)
-# The next turns of the conversation, made up as plain text, unless a dialogue was asked for.
-_TURN = re.compile(r"(?i)\n[ \t#]*(?:(user|human|משתמש)|assistant|ai|bot|עוזר):")
-_DIALOGUE = re.compile(
-    r"(?i)di[aáà]log|convers|script|role-?play|exampl|ejempl|beispiel|диалог|דיאלוג|שיחה|דו.שיח|דוגמ"
-)
-# Calls of functions as text.
-_CALLS = re.compile(
-    r"(?s)<(?:antml:)?(?:(tool_calls?|function_calls?)|(function)=[\w.-]{1,64}"
-    r"|(invoke) name=[^<>\n]{1,80})>\s{0,9}(?=[{\[<]).*?(?:</(?:antml:)?(?:\1|\2|\3)>|\Z)"
-    r"|\[TOOL_CALLS\]\s{0,9}[\[{].*"
-)
 # A whole answer between the marks of a sentence; within a text they strike words out.
 _SENTENCE = re.compile(r"(?s)\s*<s>((?:(?!</?s>).)*)(?:</s>)?\s*")
 _CALL_KEYS = {"type", "id", "name", "arguments", "parameters"}
-_ROLE = re.compile(
-    rf"(?i)(?:{_BEGINS})\s{{0,4}}(?:assistant|model)\b[ \t]{{0,4}}(?:<\|end_header_id\|>)?"
-)
-_TOKEN = re.compile(
-    r"<\|/?[A-Za-z][\w▁ -]{0,40}\|>|<｜[^｜<>\n]{1,40}｜>|</?(?:start|end)_of_turn>"
-    r"|<(?:bos|eos|pad|unk)>|<turn\|>|\[/?INST\]"
-)
 _CHANNELS = re.compile(r"<\|(?:channel|message)\|>")
 _CHANNEL_PARTS = re.compile(r"<\|(?:start|end|return|call|channel)\|>")
 # The same where the server has removed the tokens: "analysisThe user … assistantfinalWe open".
-_BARE_CHANNELS = re.compile(r"\s{0,20}analysis[A-Z\u0590-\u05ff]")
 _BARE_FINAL = "assistantfinal"
-# How a model wraps what it says after its thoughts.
-_WRAPPING = re.compile(r"\s{0,20}<(answer|output|response|final(?:_answer)?)>", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -121,11 +65,11 @@ class _Tag:
 
 def without_thoughts(text: str) -> str:
     """Return the answer alone; "" where there is none. A text without marks stays as it is."""
-    written = _ESCAPED.sub(r"<\1>", text)
-    answer = _field_of_answer(_after_heading(_without_fences(_final_channel(written))))
-    cleaned = _without_first(_without_tags(answer))
-    if cleaned != answer or "</final" in answer:
-        cleaned = _unwrapped(cleaned)
+    written = _PATTERNS["escaped"].sub(r"<\1>", text)
+    answer = _final_channel(_with_calls_of_tokens(written))
+    answer = _field_of_answer(_after_heading(_without_fences(answer)))
+    cleaned = _LAST.sub("", _without_first(_without_tags(answer)))
+    cleaned = _unwrapped(cleaned, is_whole=cleaned == answer and "</final" not in answer)
     cleaned = _without_invented(_without_tokens(cleaned))
     return text if cleaned == written else cleaned.strip().strip(_INVISIBLE).strip()
 
@@ -136,7 +80,7 @@ def without_calls(text: str) -> str:
     name, given = found.get("name"), found.get("arguments", found.get("parameters"))
     if isinstance(name, str) and isinstance(given, dict) and found.keys() <= _CALL_KEYS:
         return "" if name.isidentifier() and name.islower() else text
-    cleaned = _cut(text, _CALLS)
+    cleaned = _cut(text, _PATTERNS["call"])
     return text if cleaned == text else cleaned.strip()
 
 
@@ -151,7 +95,7 @@ def _without_fences(text: str) -> str:
 
 def _without_first(text: str) -> str:
     """Return the text without the thoughts with which it begins."""
-    while found := _APART.match(text) or _OF_THE_USER.match(text):
+    while found := _FIRST.match(text, len(text) - len(text.lstrip())):
         text = text[found.end() :]
     return text
 
@@ -164,9 +108,12 @@ def _after_heading(text: str) -> str:
 def _field_of_answer(text: str) -> str:
     """Return the answer of an object that has nothing but thoughts and an answer."""
     found = _object(text)
-    answers = [found[key] for key in found if key in _ANSWER_KEYS]
-    is_pair = len(answers) == 1 and len(found) > 1 and isinstance(answers[0], str)
-    return answers[0] if is_pair and found.keys() <= _THOUGHT_KEYS | _ANSWER_KEYS else text
+    answers = found.keys() & _KEYS["answers"]
+    if len(answers) != 1 or not isinstance(found[key := answers.pop()], str):
+        return text
+    thoughts = _KEYS["thoughts"] | (_KEYS["plans"] if key.startswith("final") else frozenset())
+    is_told = len(found) > 1 or key in _KEYS["alone"]
+    return found[key] if is_told and found.keys() <= thoughts | {key} else text
 
 
 def _object(text: str) -> dict[str, Any]:
@@ -182,18 +129,34 @@ def _object(text: str) -> dict[str, Any]:
 
 
 def _without_invented(text: str) -> str:
-    turns = [*_TURN.finditer(text)]
+    turns = [*_PATTERNS["turn"].finditer(text)]
     asks = next((each for each in turns if each[1]), None)
     if asks is None or all(each[1] for each in turns if each.start() > asks.start()):
         return text
     before = text[: asks.start()].rstrip()
-    is_written = not before or before.endswith(":") or _DIALOGUE.search(before) is not None
+    is_written = (
+        not before or before.endswith(":") or _PATTERNS["dialogue"].search(before) is not None
+    )
     return text if is_written or _is_quoted(text, asks, _code(text)) else before
+
+
+def _with_calls_of_tokens(text: str) -> str:
+    """Return the text with the calls that a template writes in tokens as tags."""
+    for pattern in _CALLS_OF_TOKENS:
+        text = pattern.sub(_as_tag, text)
+    return text
+
+
+def _as_tag(found: re.Match[str]) -> str:
+    parts = found.groupdict()
+    name, given = parts["name"] or parts["other"], parts["given"].strip()
+    tag = f"<function={name}>{given}</function>"
+    return f"<|channel|>final<|message|>{tag}<|end|>" if "to=" in found[0] else tag
 
 
 def _final_channel(text: str) -> str:
     """Return what stands in the final channel, where the text has channels (harmony)."""
-    if _BARE_CHANNELS.match(text):
+    if _PATTERNS["bare_channels"].match(text):
         return text.partition(_BARE_FINAL)[2]
     quoted = _code(text)
     if all(_is_literal(text, each, quoted) for each in _CHANNELS.finditer(text)):
@@ -207,18 +170,27 @@ def _is_said(header: str) -> bool:
     return "to=" not in header and (not words or words[0].lower() in ("assistant", "final"))
 
 
-def _unwrapped(text: str) -> str:
-    wrapping = _WRAPPING.match(text)
-    if wrapping is None:
+def _unwrapped(text: str, *, is_whole: bool) -> str:
+    """Return an answer without what is around it; ``is_whole``: only where it is all in it."""
+    body = text.strip()
+    if boxed := _PATTERNS["boxed"].fullmatch(body):
+        return boxed[1]
+    wrapping = _PATTERNS["wrapping"].match(body)
+    if wrapping is None or is_whole and body.lower().count(f"</{wrapping[1]}>".lower()) != 1:
         return text
-    body, end = text[wrapping.end() :].rstrip(), f"</{wrapping[1]}>"
-    return body[: -len(end)] if body.lower().endswith(end.lower()) else body
+    inner, end = body[wrapping.end() :], f"</{wrapping[1]}>"
+    if inner.lower().endswith(end.lower()):
+        return inner[: -len(end)]
+    return text if is_whole else inner
 
 
 def _without_tags(text: str) -> str:
     """Return the text without what stands between the tags of thoughts."""
     code = _code(text)
-    tags = [_tag(each, is_quoted=_is_quoted(text, each, code)) for each in _TAG.finditer(text)]
+    tags = [
+        _tag(each, is_quoted=_is_quoted(text, each, code))
+        for each in _PATTERNS["tag"].finditer(text)
+    ]
     if not tags:
         return text
     kept: list[str] = []
@@ -304,15 +276,17 @@ def _without_tokens(text: str) -> str:
     """Return the text without control tokens of templates, and without what was run on."""
     code = _code(text)
     begins, end, strike = len(text) - len(text.lstrip()), len(text.rstrip()), text.find("<s>")
-    role = max((each.end() for each in _ROLE.finditer(text)), default=0)
-    for found in (*_RUN_ON.finditer(text), *_END.finditer(text)):
+    role = max((each.end() for each in _PATTERNS["role"].finditer(text)), default=0)
+    for found in (*_PATTERNS["run_on"].finditer(text), *_PATTERNS["end"].finditer(text)):
         start = found.start()
-        is_kept = found.re is _END and (start <= begins and found.end() < end or start < role)
+        is_kept = found.re is _PATTERNS["end"] and (
+            start <= begins and found.end() < end or start < role
+        )
         is_kept = is_kept or (found[0] == "</s>" and 0 <= strike < start)
         if start < end and not is_kept and not _is_literal(text, found, code):
             end = start
     text = text[:end] if end < len(text.rstrip()) else text
-    for pattern in (_ROLE, _TOKEN):
+    for pattern in (_PATTERNS["role"], _PATTERNS["token"]):
         text = _cut(text, pattern)
     sentence = _SENTENCE.fullmatch(text)
     return text if sentence is None else sentence[1]

@@ -28,6 +28,10 @@ _CONTROLS = dict.fromkeys(code for code in (*range(32), *range(127, 160)) if cod
 _DEEP = re.compile(r"^((?:[ \t]*[>*+-]){20})[ \t>*+-]+", re.MULTILINE)
 
 _MARKDOWN_NAMES = ("markdown", "md")
+# Text that is no code: it has none of its signs, and ends with a sentence.
+_SENTENCES = re.compile(
+    r"\s*[^\W\d_](?:[^{}<>=;|\\$#_/`~^\t ]|[ ](?! ))*[.!?…。！？][\"'”’)]{0,2}\s*"
+)
 _RULE = "———"
 # Of a block of code, with what some sites take behind it.
 _LANGUAGE = re.compile(r"[\w+#./-]*(?:\s*[{\[].*|\s+\w+=.*)?", re.ASCII)
@@ -62,6 +66,7 @@ def _without_outer_fence(text: str) -> str:
             children = (child for token in inside for child in token.children or ())
             shown = {token.type for token in (*inside, *children)}
             is_text = bool(shown & {"strong_open", "table_open", "link_open"})
+            is_text = is_text or _SENTENCES.fullmatch(first.content) is not None
         return first.content if is_text else text
     if name in _MARKDOWN_NAMES and not last.content.strip() and not last.info:
         lines = text.strip().split("\n")
