@@ -30,8 +30,11 @@ WINDOW_BATCH = 200
 FIRST_LEAVING = 20
 
 CHANGED_BY_MESSAGES = (
-    *("message_counter", "total_tokens", "window_start"),
-    *("last_active", "vectors_requested_at"),
+    "message_counter",
+    "total_tokens",
+    "window_start",
+    "last_active",
+    "vectors_requested_at",
 )
 
 

@@ -54,8 +54,15 @@ CHAT = (
 # What is bound to chats by a column, under the name that its rows have in a record.
 BOUND: dict[str, type[Model]] = {"tokens": ApiToken, "endpoints": WebhookEndpoint}
 USAGE = (
-    *("day", "is_owner", "model_calls", "prompt_tokens", "completion_tokens"),
-    *("cost", "reached", "reached_at", "told_turn"),
+    "day",
+    "is_owner",
+    "model_calls",
+    "prompt_tokens",
+    "completion_tokens",
+    "cost",
+    "reached",
+    "reached_at",
+    "told_turn",
 )
 RUN = ("rule", "event", "did", "at")
 
@@ -135,8 +142,14 @@ def _keys(rows: Any) -> list[int]:
 # Give both contacts of an undone merge what staff had decided about each of them.
 
 _ACCESS = (
-    *("standing", "reason", "decided_at", "decided_by", "opted_out_at", "noticed_turn"),
-    *("marketing_stopped", "marketing_at"),
+    "standing",
+    "reason",
+    "decided_at",
+    "decided_by",
+    "opted_out_at",
+    "noticed_turn",
+    "marketing_stopped",
+    "marketing_at",
 )
 STATES: tuple[tuple[type[Model], tuple[str, ...]], ...] = (
     (ChatAccess, _ACCESS),

@@ -22,10 +22,7 @@ from sessions_app.forgetting.person_export import person_export
 from sessions_app.forgetting.registry import COLUMNS, OWN, SWEPT
 from sessions_app.models import Chat, ForgetReceipt
 
-KINDS = (
-    *("memory", "message", "session", "document", "memory_document", "chat"),
-    *("search", "purge"),
-)
+KINDS = ("memory", "message", "session", "document", "memory_document", "chat", "search", "purge")
 
 
 class Command(ReportingCommand):

@@ -258,8 +258,15 @@ class Ignored(Event):
 # Longer ids fit no column; those of the providers are far shorter.
 MAX_ID_LENGTH = 200
 _IDS = (
-    *("number_id", "provider_message_id", "original_id", "target_id", "reply_to_id"),
-    *("group_id", "callback_id", "whatsapp_chat", "business_lid"),
+    "number_id",
+    "provider_message_id",
+    "original_id",
+    "target_id",
+    "reply_to_id",
+    "group_id",
+    "callback_id",
+    "whatsapp_chat",
+    "business_lid",
 )
 
 

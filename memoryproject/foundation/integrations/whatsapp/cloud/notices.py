@@ -14,8 +14,11 @@ from memoryproject.foundation.integrations.whatsapp.cloud.content import (
 from memoryproject.foundation.integrations.whatsapp.cloud.error_policies import policy_for
 
 _ACCOUNT_TROUBLE = (
-    *("ACCOUNT_VIOLATION", "ACCOUNT_RESTRICTION", "ACCOUNT_DELETED"),
-    *("DISABLED_UPDATE", "PARTNER_REMOVED"),
+    "ACCOUNT_VIOLATION",
+    "ACCOUNT_RESTRICTION",
+    "ACCOUNT_DELETED",
+    "DISABLED_UPDATE",
+    "PARTNER_REMOVED",
 )
 _TEMPLATE_TROUBLE = ("REJECTED", "PAUSED", "DISABLED", "FLAGGED", "PENDING_DELETION")
 _NUMBER_TROUBLE = ("FLAGGED", "DOWNGRADE")

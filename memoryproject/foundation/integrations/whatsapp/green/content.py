@@ -15,15 +15,28 @@ Reader = Callable[[Fields], events.Content | None]
 _ERROR_MARKER = re.compile(r"\s*\{\{SWE[0-9]{3}\}\}\s*")
 _FREQUENTLY_FORWARDED = 4  # WhatsApp's own "forwarded many times" starts at five hands
 _DATA_KEYS = (
-    *("extendedTextMessageData", "textMessageData", "fileMessageData", "locationMessageData"),
-    *("contactMessageData", "messageData", "pollMessageData"),
-    *("templateMessage", "listMessage", "buttonsMessage"),
+    "extendedTextMessageData",
+    "textMessageData",
+    "fileMessageData",
+    "locationMessageData",
+    "contactMessageData",
+    "messageData",
+    "pollMessageData",
+    "templateMessage",
+    "listMessage",
+    "buttonsMessage",
 )
 # Of a quoted message of these kinds without words its kind is shown.
 _SHOWN_KINDS = ("image", "video", "audio", "document", "sticker", "location", "contact", "poll")
 _OFFERED_KEYS = (
-    *("titleText", "header", "title", "contentText"),
-    *("body", "description", "footerText", "footer"),
+    "titleText",
+    "header",
+    "title",
+    "contentText",
+    "body",
+    "description",
+    "footerText",
+    "footer",
 )
 
 
@@ -238,12 +251,17 @@ def _offered(key: str) -> Reader:
 
 _MEDIA = ("image", "video", "audio", "document", "sticker")
 _PRESSED = (
-    *("buttonsResponseMessage", "listResponseMessage"),
-    *("templateButtonReplyMessage", "interactiveButtonsResponse"),
+    "buttonsResponseMessage",
+    "listResponseMessage",
+    "templateButtonReplyMessage",
+    "interactiveButtonsResponse",
 )
 _OFFERED = (
-    *("buttonsMessage", "listMessage", "templateMessage"),
-    *("interactiveButtons", "interactiveButtonsReply"),
+    "buttonsMessage",
+    "listMessage",
+    "templateMessage",
+    "interactiveButtons",
+    "interactiveButtonsReply",
 )
 _READERS: dict[str, Reader] = {
     **dict.fromkeys(("textMessage", "extendedTextMessage", "quotedMessage"), _text),
