@@ -9,7 +9,6 @@ from django.contrib import admin
 from django.contrib.auth.models import User
 from django.db.models import Count, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.dates import WEEKDAYS as DAY_NAMES
@@ -18,7 +17,7 @@ from django.utils.translation import gettext as _, gettext_lazy, ngettext
 from unfold import widgets
 
 from memoryproject.foundation.admin_kit.display import shown_link
-from memoryproject.foundation.admin_kit.staff_admin import StaffAdmin
+from memoryproject.foundation.admin_kit.staff_admin import OneRowAdmin
 from memoryproject.foundation.admin_kit.staff_pages import OwnPage, rights_required, staff_page
 from memoryproject.foundation.audit.audit_events import staff_edit_record
 from memoryproject.foundation.integrations.whatsapp.base import Template
@@ -103,9 +102,8 @@ class HoursForm(forms.ModelForm):  # type: ignore[type-arg]
 
 
 @admin.register(OpeningHours)
-class OpeningHoursAdmin(StaffAdmin):
+class OpeningHoursAdmin(OneRowAdmin):
     form = HoursForm
-    has_csv = False
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         # They are fields of the form alone: a class can't name them.
@@ -118,20 +116,10 @@ class OpeningHoursAdmin(StaffAdmin):
     def get_object(self, request: HttpRequest, object_id: str, from_field: Any = None) -> Any:
         return OpeningHours.objects.get_or_create(pk=1)[0] if object_id == "1" else None
 
-    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        rights_required(request, "sessions_app.view_openinghours")
-        return redirect("admin:sessions_app_openinghours_change", 1)
-
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
         staff_edit_record(request, "hours.update", "profile", obj.pk, form.changed_data)
         enqueue("sessions_app.tasks.tell_hours", task_name="opening hours")
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
 
 
 # The rules.
