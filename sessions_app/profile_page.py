@@ -19,7 +19,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _, gettext_lazy
 from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
-from memoryproject.foundation.admin_kit.staff_admin import StaffAdmin
+from memoryproject.foundation.admin_kit.staff_admin import OneRowAdmin
 from memoryproject.foundation.admin_kit.staff_pages import OwnPage, staff_page
 from memoryproject.foundation.admin_kit.stamped_form import StampedForm
 from memoryproject.foundation.audit.audit_events import staff_edit_record
@@ -149,21 +149,9 @@ STALE = 409
 
 
 @admin.register(AssistantProfile)
-class AssistantProfileAdmin(StaffAdmin):
-    """The list redirects to the only profile, which is created if it is missing."""
-
+class AssistantProfileAdmin(OneRowAdmin):
     search_fields = ("name",)
-    has_csv = False
-
     own_pages: ClassVar[Any] = {"preview": OwnPage("preview/", "preview", "POST")}
-
-    def changelist_view(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        if not self.has_view_or_change_permission(request):
-            raise PermissionDenied
-        profile, _made = AssistantProfile.objects.get_or_create(pk=1)
-        return redirect("admin:sessions_app_assistantprofile_change", profile.pk)
 
     def change_view(
         self,
@@ -259,12 +247,6 @@ class AssistantProfileAdmin(StaffAdmin):
         return staff_page(
             request, PAGE, _("The assistant's profile"), context, of=self.model, status=status
         )
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
 
 
 def _words(form: ProfileForm) -> list[tuple[str, str]]:

@@ -9,7 +9,6 @@ from django.contrib import admin
 from django.contrib.auth.models import User
 from django.db.models import Count, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.dates import WEEKDAYS as DAY_NAMES
@@ -18,9 +17,9 @@ from django.utils.translation import gettext as _, gettext_lazy, ngettext
 from unfold import widgets
 
 from memoryproject.foundation.admin_kit.display import shown_link
-from memoryproject.foundation.admin_kit.staff_admin import StaffAdmin
+from memoryproject.foundation.admin_kit.staff_admin import OneRowAdmin
 from memoryproject.foundation.admin_kit.staff_pages import OwnPage, rights_required, staff_page
-from memoryproject.foundation.audit.audit_events import staff_edit_record, staff_record
+from memoryproject.foundation.audit.audit_events import staff_edit_record
 from memoryproject.foundation.integrations.whatsapp.base import Template
 from memoryproject.foundation.process.jobs import enqueue
 from memoryproject.foundation.tables import read_table
@@ -28,6 +27,7 @@ from sessions_app.conversations.history_queries import profile_current
 from sessions_app.hours import WEEKDAYS, day_spans, hours_of, line_twice
 from sessions_app.models import Chat, OpeningHours, Rule, RuleRun
 from sessions_app.models.review import Happening
+from sessions_app.presentation.audited_view import RecordedAdmin
 from sessions_app.presentation.links import conversation_address
 from sessions_app.rules import Span, happened, template_of
 from sessions_app.takeover.facade import ReplyRefusedError, placeholders_check, template_check
@@ -102,9 +102,8 @@ class HoursForm(forms.ModelForm):  # type: ignore[type-arg]
 
 
 @admin.register(OpeningHours)
-class OpeningHoursAdmin(StaffAdmin):
+class OpeningHoursAdmin(OneRowAdmin):
     form = HoursForm
-    has_csv = False
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         # They are fields of the form alone: a class can't name them.
@@ -117,20 +116,10 @@ class OpeningHoursAdmin(StaffAdmin):
     def get_object(self, request: HttpRequest, object_id: str, from_field: Any = None) -> Any:
         return OpeningHours.objects.get_or_create(pk=1)[0] if object_id == "1" else None
 
-    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        rights_required(request, "sessions_app.view_openinghours")
-        return redirect("admin:sessions_app_openinghours_change", 1)
-
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
         staff_edit_record(request, "hours.update", "profile", obj.pk, form.changed_data)
         enqueue("sessions_app.tasks.tell_hours", task_name="opening hours")
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
 
 
 # The rules.
@@ -199,7 +188,8 @@ class RuleForm(forms.ModelForm):  # type: ignore[type-arg]
 
 
 @admin.register(Rule)
-class RuleAdmin(StaffAdmin):
+class RuleAdmin(RecordedAdmin):
+    recorded_as = "rule"
     form = RuleForm
     list_display = ("name", "sentence", "position", "is_on", "acted")
     search_fields = ("name",)
@@ -229,19 +219,6 @@ class RuleAdmin(StaffAdmin):
             # What happened before isn't made up for.
             obj.since = timezone.now()
         super().save_model(request, obj, form, change)
-        staff_edit_record(
-            request, "rule.update" if change else "rule.create", "rule", obj.pk, form.changed_data
-        )
-
-    def delete_model(self, request: HttpRequest, obj: Rule) -> None:
-        key = obj.pk
-        super().delete_model(request, obj)
-        staff_record(request, "rule.delete", "rule", key)
-
-    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """Require no further permission for what the rule has noted of its runs."""
-        gone, counts, _missing, protected = super().get_deleted_objects(objs, request)
-        return gone, counts, set(), protected
 
     @admin.display(description=gettext_lazy("rule in words"))
     def sentence(self, rule: Rule) -> str:

@@ -9,6 +9,8 @@ from django.db import connection, transaction
 from django.db.models import F
 from django_q.models import OrmQ, Schedule
 
+from memoryproject.foundation.tables import read_table
+
 logger = logging.getLogger(__name__)
 
 
@@ -21,30 +23,7 @@ class Planned:
     minutes: int
 
 
-PLANNED = (
-    Planned("Sweep work", "sessions_app.tasks.sweep_work", 1),
-    Planned("Sweep cards", "sessions_app.tasks.sweep_cards", 1),
-    Planned("Judge sessions", "sessions_app.tasks.judge_sessions", 1),
-    Planned("Summarize sessions", "sessions_app.tasks.summarize_sessions", 1),
-    Planned("Expire sessions", "sessions_app.tasks.expire_sessions", 1),
-    Planned("Archive sessions", "sessions_app.tasks.archive_sessions", 60),
-    Planned("Tend embeddings", "sessions_app.tasks.tend_embeddings", 5),
-    Planned("Drop raw deliveries", "sessions_app.tasks.drop_raw_deliveries", 60),
-    Planned("Make and drop partitions", "sessions_app.tasks.tend_partitions", 60),
-    Planned("Drop old usage", "sessions_app.tasks.drop_old_usage", 24 * 60),
-    Planned("Drop backups of transcripts", "sessions_app.tasks.drop_transcript_backups", 60),
-    Planned("Drop old media", "sessions_app.tasks.drop_old_media", 60),
-    Planned("Tend memory documents", "sessions_app.tasks.tend_memory_documents", 60),
-    Planned("Seal audit events", "memoryproject.foundation.audit.tasks.seal", 1),
-    Planned("Prune audit events", "memoryproject.foundation.audit.tasks.prune", 24 * 60),
-    Planned("Tidy the API", "memoryproject.foundation.rest_kit.tasks.tidy", 60),
-    Planned("Drop webhook deliveries", "sessions_app.tasks.drop_webhook_deliveries", 60),
-    Planned("Count the dashboard's figures", "memoryproject.staff_site.tasks.recount", 1),
-    Planned("Check for alerts", "memoryproject.staff_site.tasks.check_alerts", 1),
-    Planned("Check the question set", "sessions_app.tasks.check_questions", 24 * 60),
-    Planned("Notify staff", "memoryproject.staff_site.tasks.notify_staff", 1),
-    Planned("Propose merges", "sessions_app.tasks.propose_merges", 7 * 24 * 60),
-)
+PLANNED = tuple(Planned(name, *row) for name, row in read_table(__file__, "schedules.yaml").items())
 
 MINUTE = timedelta(minutes=1)
 

@@ -1,11 +1,13 @@
-"""Tables of data, in YAML files beside the code that uses them.
+"""Tables of data in YAML files, and statements of SQL, beside the code that uses them.
 
 The tag ``!_`` marks a text for translation, and ``!n_`` the two forms of one with a number and
 the number's name. `manage.py makemessages` collects these texts, too.
 """
 
+import re
 from collections.abc import Callable
 from pathlib import Path
+from string import Template
 from typing import Any
 
 import yaml
@@ -31,3 +33,18 @@ def read_table(
     loader.add_constructor("!n_", lambda reader, node: counted(*reader.construct_sequence(node)))
     content = Path(module).with_name(name).read_text(encoding="utf-8")
     return yaml.load(content, loader)  # noqa: S506 a safe loader
+
+
+def read_statements(module: str, **values: str) -> dict[str, str]:
+    """Return the statements of the SQL file beside a module, each by its ``-- name:``.
+
+    ``module``: its ``__file__``. ``$name`` in a statement stands for one of the ``values``, or for
+    a statement further up in the file. Other names stay for a later substitution.
+    """
+    found: dict[str, str] = {}
+    text = Path(module).with_suffix(".sql").read_text(encoding="utf-8")
+    for name, statement in re.findall(
+        r"^-- name: (\w+)\n(.+?)(?=^-- name: |\Z)", text, re.MULTILINE | re.DOTALL
+    ):
+        found[name] = Template(statement).safe_substitute(values, **found)
+    return found

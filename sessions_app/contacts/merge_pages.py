@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.utils import timezone
-from django.utils.translation import gettext as _, ngettext
+from django.utils.translation import gettext as _
 
 from memories_app.models import MemoryStatus
 from memories_app.visibility import memories_for_staff
@@ -276,25 +276,8 @@ def warnings_of(preview: merge_chats.MergePreview) -> list[str]:
     if len(accounts) > 1:
         found.append("accounts")
     found = [str(WARNINGS[name]) for name in found]
-    if preview.shared_facts:
-        found.append(
-            ngettext(
-                "%(count)s memory of both says the same: one remains.",
-                "%(count)s memories of both say the same: one of each remains.",
-                preview.shared_facts,
-            )
-            % {"count": preview.shared_facts}
-        )
-    if preview.shared_documents:
-        found.append(
-            ngettext(
-                "%(count)s file is there twice: one copy is removed, for good.",
-                "%(count)s files are there twice: one copy of each is removed, for good.",
-                preview.shared_documents,
-            )
-            % {"count": preview.shared_documents}
-        )
-    return found
+    shared = {"shared_facts": preview.shared_facts, "shared_documents": preview.shared_documents}
+    return found + [WARNINGS[name] % {"count": count} for name, count in shared.items() if count]
 
 
 def access_words(access: ChatAccess | None) -> str:

@@ -10,7 +10,7 @@ from uuid import UUID
 from django.contrib.auth.models import User
 from django.urls import reverse
 from django.utils.timezone import localdate
-from django.utils.translation import gettext, gettext_lazy
+from django.utils.translation import gettext
 
 from memoryproject.foundation.audit.audit_events import audit_key, pseudonyms_of
 from memoryproject.foundation.audit.models import AuditEvent
@@ -24,25 +24,12 @@ from sessions_app.models.takeover import PauseCause
 from sessions_app.models.turns import TurnState
 from sessions_app.presentation import message_kinds
 
-TROUBLED = {
-    TurnState.FAILED: gettext_lazy("the answer failed"),
-    TurnState.MISSED: gettext_lazy("not answered: past WhatsApp's 24 h"),
-    TurnState.REFUSED: gettext_lazy("not answered"),
-    TurnState.HELD: gettext_lazy("not answered: the assistant was paused"),
-    TurnState.UNCONFIRMED: gettext_lazy("it isn't known whether the answer went out"),
-    TurnState.PENDING: gettext_lazy("waiting for an answer"),
-    TurnState.DEFERRED: gettext_lazy("kept open: the chat model doesn't answer"),
-    TurnState.RUNNING: gettext_lazy("is being answered"),
-    TurnState.REPLIED: gettext_lazy("is being answered"),
-    TurnState.SENDING: gettext_lazy("is being answered"),
-}
-
 LONG, LINES = 700, 15
 
 
 def _trouble(turn: models.Turn) -> Any:
     """Return the problem of the message's turn in words, or ""."""
-    words = TROUBLED.get(turn.state, "")
+    words = message_kinds.TROUBLES.get(turn.state, "")
     if turn.state == TurnState.CANCELLED and turn.error:
         return translate_error(turn.error)
     if turn.state == TurnState.REFUSED and turn.error:

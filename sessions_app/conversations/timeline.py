@@ -12,7 +12,8 @@ from uuid import UUID
 
 from django.db import connection
 
-from sessions_app.models import Chat, ChatSession, Message
+from memoryproject.foundation.tables import read_statements
+from sessions_app.models import Chat, Message
 from sessions_app.recall.facade import messages_with_parts, newest_messages_found
 
 PAGE = 50
@@ -20,37 +21,9 @@ FOUND = 50
 # The index finds whole words; a part of a word needs a scan of the texts.
 PARTS_AMONG = 20_000
 
-SESSIONS, MESSAGES = ChatSession._meta.db_table, Message._meta.db_table
-# The sessions from a place on, and of each no more messages than a page has. A session without
-# messages, as it is after a clear, is none of those that fill a page.
-WALK = f"""
-SELECT said.message_id FROM (
-    SELECT session_id, created_at FROM {SESSIONS} AS one
-    WHERE chat_id = %(chat)s AND (created_at, session_id) {{reach}}= (%(began_at)s, %(session)s)
-      AND EXISTS (SELECT FROM {MESSAGES} AS own WHERE own.session_id = one.session_id)
-    ORDER BY created_at {{order}}, session_id {{order}} LIMIT %(sessions)s
-) AS held CROSS JOIN LATERAL (
-    SELECT message_id, order_num FROM {MESSAGES} AS own
-    WHERE own.session_id = held.session_id
-      AND (held.session_id <> %(session)s OR order_num {{reach}} %(order_num)s)
-    ORDER BY order_num {{order}} LIMIT %(limit)s
-) AS said
-ORDER BY held.created_at {{order}}, held.session_id {{order}}, said.order_num {{order}}
-LIMIT %(limit)s
-"""  # noqa: S608 constants only
-OLDER = WALK.format(reach="<", order="DESC")
-NEWER = WALK.format(reach=">", order="ASC")
-
-FROM_DAY = f"""
-SELECT said.message_id FROM (
-    SELECT session_id, created_at FROM {SESSIONS} WHERE chat_id = %(chat)s AND last_active >= %(at)s
-) AS held CROSS JOIN LATERAL (
-    SELECT message_id, order_num FROM {MESSAGES} AS own
-    WHERE own.session_id = held.session_id AND own.timestamp >= %(at)s
-    ORDER BY order_num LIMIT 1
-) AS said
-ORDER BY held.created_at, held.session_id LIMIT 1
-"""  # noqa: S608 constants only
+OLDER = read_statements(__file__, reach="<", order="DESC")["walk"]
+NEWER = read_statements(__file__, reach=">", order="ASC")["walk"]
+FROM_DAY = read_statements(__file__)["from_day"]
 
 
 @dataclass(frozen=True, order=True)

@@ -95,7 +95,7 @@ def receipt_document(receipt: ForgetReceipt) -> Document:
             *_left(receipt),
             *_looks(receipt),
         ],
-        notes=_notes(),
+        notes=list(map(str, _WORDS["notes"])),
     )
 
 
@@ -118,7 +118,7 @@ def run_document(run: ForgetRun) -> Document:
     return Document(
         title=_("Erasure receipts"),
         parts=[Part(_("Action"), facts=facts), _swept(swept), *map(_item, items)],
-        notes=_notes(),
+        notes=list(map(str, _WORDS["notes"])),
     )
 
 
@@ -163,17 +163,6 @@ def _looks(receipt: ForgetReceipt) -> list[Part]:
             columns=(_("where"), "{} / {}".format(_("queries"), _("rows"))),
             rows=rows,
         )
-    ]
-
-
-def _notes() -> list[str]:
-    return [
-        _("None of this can be restored. The receipt holds nothing of what was erased."),
-        _(
-            "The hash is keyed: with the server's key it can be shown that a text is what "
-            "was erased; without it nobody finds out by trying."
-        ),
-        _("Backups that were made before still hold it until they are deleted."),
     ]
 
 
@@ -247,14 +236,7 @@ def actor_short(kind: str, name: str) -> str:
 
 def actor_words(kind: str, name: str) -> str:
     """Return the label of an actor."""
-    words = {
-        "staff": _("staff: {name}"),
-        "api": _("by the API, with the token {name}"),
-        "person": _("the person in the chat, under the pseudonym {name}"),
-        "command": _("somebody at the server's command line"),
-        "system": _("the server by itself"),
-    }
-    return words.get(kind, "{name}").format(name=name)
+    return str(_WORDS["actors"].get(kind, "{name}")).format(name=name)
 
 
 # Show the receipts of forgetting as a list, as a page to read and print, and as plain text.
@@ -272,15 +254,7 @@ def _staff_choices(request: HttpRequest) -> list_filters.Choices:
 
 STAFF_FILTER = list_filters.choice_filter("by", gettext_lazy("staff"), _staff_choices)
 ACTOR_FILTER = list_filters.value_filter(
-    "who",
-    gettext_lazy("by whom"),
-    [
-        ("staff", gettext_lazy("Staff")),
-        ("person", gettext_lazy("The person, by /forget")),
-        ("api", gettext_lazy("The API")),
-        ("command", gettext_lazy("The command line")),
-    ],
-    lookup="actor_kind",
+    "who", gettext_lazy("by whom"), _WORDS["actor_choices"].items(), lookup="actor_kind"
 )
 
 

@@ -9,16 +9,16 @@ from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 
 from memoryproject.foundation.admin_kit.display import shown_link
-from memoryproject.foundation.admin_kit.staff_admin import StaffAdmin
-from memoryproject.foundation.audit.audit_events import staff_record
 from sessions_app.models import Label
+from sessions_app.presentation.audited_view import RecordedAdmin
 from sessions_app.presentation.links import list_address
 
 REVIEW = "sessions_app.review_chat"
 
 
 @admin.register(Label)
-class LabelAdmin(StaffAdmin):
+class LabelAdmin(RecordedAdmin):
+    recorded_as = "label"
     list_display = ("shown_name", "chats")
     fields = ("name", "colour")
     search_fields = ("name",)
@@ -41,20 +41,6 @@ class LabelAdmin(StaffAdmin):
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return request.user.has_perm(REVIEW)
-
-    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """Require no further permission to remove a deleted label from its chats."""
-        gone, counts, _missing, protected = super().get_deleted_objects(objs, request)
-        return gone, counts, set(), protected
-
-    def save_model(self, request: HttpRequest, obj: Label, form: Any, change: bool) -> None:
-        super().save_model(request, obj, form, change)
-        staff_record(request, "label.update" if change else "label.create", "label", obj.pk)
-
-    def delete_model(self, request: HttpRequest, obj: Label) -> None:
-        key = obj.pk
-        super().delete_model(request, obj)
-        staff_record(request, "label.delete", "label", key)
 
     @admin.display(description=_("label"), ordering="name")
     def shown_name(self, label: Label) -> str:

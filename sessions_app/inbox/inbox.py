@@ -242,13 +242,7 @@ class UntilForm(forms.Form):
 
 def snooze(review: "ReviewRequest") -> str:
     until = _until(review)
-    count = chats_snooze(
-        user=review.user,
-        chat_ids=review.chats,
-        until=until,
-        actor=review.actor,
-        seen_at=review.seen_at(),
-    )
+    count = chats_snooze(**review.of_user, until=until, seen_at=review.seen_at())
     when = moment_shown(until)
     return ngettext(
         "%(count)s conversation is snoozed until %(time)s.",
@@ -293,6 +287,16 @@ class ReviewRequest:
     actor: Actor
     chats: list[UUID]
     value: str
+
+    @property
+    def of_actor(self) -> dict[str, Any]:
+        """Return the chats and the actor, as the services of chats take them."""
+        return {"chat_ids": self.chats, "actor": self.actor}
+
+    @property
+    def of_user(self) -> dict[str, Any]:
+        """Return the same with the user whose markers change."""
+        return {**self.of_actor, "user": self.user}
 
     @property
     def chat(self) -> UUID:

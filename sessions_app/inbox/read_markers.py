@@ -6,6 +6,7 @@ neither is skipped. Every query covers many chats at once.
 
 from collections.abc import Collection, Mapping
 from datetime import datetime
+from string import Template
 from typing import Any
 from uuid import UUID
 
@@ -16,6 +17,7 @@ from django.db.models import BooleanField, Exists, Func, OuterRef, Q, QuerySet
 from django.db.models.sql.compiler import SQLCompiler
 
 from memoryproject.foundation.replica import read_connection
+from memoryproject.foundation.tables import read_statements
 from sessions_app import models
 from sessions_app.conversations.timeline import BEGINNING, Place
 from sessions_app.models.messages import Role
@@ -31,105 +33,7 @@ SAID = (Role.USER, Role.ASSISTANT, Role.SYSTEM, Role.TOOL)
 # A message's id and its place.
 Found = tuple[UUID, Place]
 
-SESSIONS = models.ChatSession._meta.db_table
-MESSAGES = models.Message._meta.db_table
-REVIEWS = models.ReviewedMark._meta.db_table
-
-MARKS = "unnest(%s::uuid[], %s::timestamptz[], %s::uuid[], %s::int[])"
-# Find sessions from the marker on by an index, and in each the messages after the marker.
-SINCE = f"""
-FROM {SESSIONS} AS held JOIN {MESSAGES} AS said ON said.session_id = held.session_id
-WHERE held.chat_id = mark.chat_id AND held.created_at >= mark.began_at
-  AND (held.created_at, held.session_id) >= (mark.began_at, mark.session_key)
-  AND said.order_num
-    > CASE WHEN held.session_id = mark.session_key THEN mark.order_num ELSE 0 END
-  AND said.role = ANY(%s)
-"""
-COUNTS = f"""
-SELECT mark.chat_id, count(*)
-FROM {MARKS} AS mark (chat_id, began_at, session_key, order_num)
-CROSS JOIN LATERAL (SELECT {SINCE} LIMIT %s) AS news GROUP BY mark.chat_id
-"""  # noqa: S608 constants only
-FIRST = f"""
-SELECT mark.chat_id, news.message_id, news.created_at, news.session_id, news.order_num
-FROM {MARKS} AS mark (chat_id, began_at, session_key, order_num)
-CROSS JOIN LATERAL (
-    SELECT said.message_id, held.created_at, held.session_id, said.order_num {SINCE}
-    ORDER BY held.created_at, held.session_id, said.order_num LIMIT 1
-) AS news
-"""  # noqa: S608 constants only
-# Takes each session's last message, then the one of the newest session that has any.
-LAST = f"""
-SELECT chat.id, news.message_id, news.created_at, news.session_id, news.order_num
-FROM unnest(%s::uuid[]) AS chat (id)
-CROSS JOIN LATERAL (
-    SELECT said.message_id, held.created_at, held.session_id, said.order_num
-    FROM {SESSIONS} AS held
-    CROSS JOIN LATERAL (
-        SELECT message_id, order_num FROM {MESSAGES} AS own
-        WHERE own.session_id = held.session_id AND own.role = ANY(%s)
-        ORDER BY order_num DESC LIMIT 1
-    ) AS said
-    WHERE held.chat_id = chat.id
-    ORDER BY held.created_at DESC, held.session_id DESC LIMIT 1
-) AS news
-"""  # noqa: S608 constants only
-
-# The same for each of a few chats, with an optional review.
-NEWS_THERE = f"""
-EXISTS (
-    SELECT FROM (VALUES (1)) AS one
-    LEFT JOIN {REVIEWS} AS mark ON mark.chat_id = {{chat}}
-    JOIN {SESSIONS} AS held
-      ON held.chat_id = {{chat}} AND held.created_at >= coalesce(mark.began_at, '-infinity')
-      AND (mark.chat_id IS NULL
-           OR (held.created_at, held.session_id) >= (mark.began_at, mark.session_key))
-    JOIN {MESSAGES} AS said
-      ON said.session_id = held.session_id AND said.order_num
-        > CASE WHEN held.session_id = mark.session_key THEN mark.order_num ELSE 0 END
-    WHERE said.role = ANY(%s)
-)
-"""
-
-# The same for a list of all chats that have a marker, read at once: for one chat after the other it
-# takes several times as long. A session's message_counter is its last order_num: only sessions
-# beyond their marker are looked into.
-NEWS_SINCE = f"""
-{{chat}} IN (
-    SELECT mark.chat_id FROM {{marks}} AS mark
-    JOIN {SESSIONS} AS held
-      ON held.chat_id = mark.chat_id AND held.created_at >= mark.began_at
-      AND (held.created_at, held.session_id) >= (mark.began_at, mark.session_key)
-      AND held.message_counter
-        > CASE WHEN held.session_id = mark.session_key THEN mark.order_num ELSE 0 END
-    CROSS JOIN LATERAL (
-        SELECT FROM {MESSAGES} AS said
-        WHERE said.session_id = held.session_id AND said.order_num
-          > CASE WHEN held.session_id = mark.session_key THEN mark.order_num ELSE 0 END
-          AND said.role = ANY(%s)
-        LIMIT 1
-    ) AS news
-    {{whose}}
-)
-"""  # noqa: S608 constants only
-
-# "OFFSET 0": else the messages of all chats would be read.
-SAID_THERE = f"""
-EXISTS (
-    SELECT FROM {MESSAGES} AS said WHERE said.chat_id = {{chat}} AND said.role = ANY(%s) OFFSET 0
-)
-"""
-
-
-# Whoever has looked further than at old messages keeps their marker.
-OLD_ARE_SEEN = f"""
-INSERT INTO {models.ReadMark._meta.db_table} AS mark
-    (user_id, chat_id, began_at, session_key, order_num)
-SELECT id, %s, %s, %s, %s FROM {User._meta.db_table} WHERE is_staff AND is_active
-ON CONFLICT (user_id, chat_id) DO UPDATE SET began_at = excluded.began_at,
-    session_key = excluded.session_key, order_num = excluded.order_num
-WHERE mark.session_key = ANY(%s)
-"""  # noqa: S608 constants only
+_SQL = read_statements(__file__)
 
 
 def old_messages_seen(*, chat_id: UUID, sessions: Collection[models.ChatSession]) -> None:
@@ -137,7 +41,9 @@ def old_messages_seen(*, chat_id: UUID, sessions: Collection[models.ChatSession]
     last = max(sessions, key=lambda session: (session.created_at, session.pk))
     place = (last.created_at, last.pk, last.message_counter)
     with connection.cursor() as cursor:
-        cursor.execute(OLD_ARE_SEEN, [chat_id, *place, [session.pk for session in sessions]])
+        cursor.execute(
+            _SQL["old_are_seen"], [chat_id, *place, [session.pk for session in sessions]]
+        )
 
 
 def place_marked(mark: UpTo | None) -> Place:
@@ -161,19 +67,19 @@ def news_count(marks: Mapping[UUID, Place], roles: Collection[str], most: int) -
 
     Chats without new messages are left out.
     """
-    return dict(_ask(COUNTS, *_columns(marks), list(roles), most))
+    return dict(_ask(_SQL["counts"], *_columns(marks), list(roles), most))
 
 
 def news_first(marks: Mapping[UUID, Place], roles: Collection[str]) -> dict[UUID, Found]:
     """Return the first message after each chat's marker; chats without one are left out."""
-    return _found(_ask(FIRST, *_columns(marks), list(roles)))
+    return _found(_ask(_SQL["first"], *_columns(marks), list(roles)))
 
 
 def last_message_place(
     chat_ids: Collection[UUID], roles: Collection[str] = SAID
 ) -> dict[UUID, Found]:
     """Return the last message of each chat; chats without one are left out."""
-    return _found(_ask(LAST, list(chat_ids), list(roles)))
+    return _found(_ask(_SQL["last"], list(chat_ids), list(roles)))
 
 
 class OfChat(Func):
@@ -190,12 +96,12 @@ class OfChat(Func):
     ) -> tuple[str, list[Any]]:
         # A column, which has no parameters.
         chat, _ = compiler.compile(self.get_source_expressions()[0])
-        return self.sql.format(chat=chat), self.values
+        return Template(self.sql).substitute(chat=chat), self.values
 
 
 def news_there(roles: Collection[str], *, chat: str) -> OfChat:
     """Match the few rows whose chat has a message after its review; without one, any message."""
-    return OfChat(chat, NEWS_THERE, [list(roles)])
+    return OfChat(chat, _SQL["news_there"], [list(roles)])
 
 
 def news_since(
@@ -205,7 +111,7 @@ def news_since(
 ) -> OfChat:
     """Match chats that have a marker and a message after it. ``user``: the markers' owner."""
     whose, values = ("", []) if user is None else ("WHERE mark.user_id = %s", [user.pk])
-    sql = NEWS_SINCE.replace("{marks}", marks._meta.db_table).replace("{whose}", whose)
+    sql = Template(_SQL["news_since"]).safe_substitute(kind=marks._meta.db_table, whose=whose)
     return OfChat("pk", sql, [list(roles), *values])
 
 
@@ -217,7 +123,7 @@ def chats_with_news(
     """Match chats with a message after their marker, or with any where there is no marker."""
     of_chat: QuerySet[Any] = marks._default_manager.filter(chat=OuterRef("pk"))
     marked = Exists(of_chat if user is None else of_chat.filter(user=user))
-    has_messages = OfChat("pk", SAID_THERE, [list(roles)])
+    has_messages = OfChat("pk", _SQL["said_there"], [list(roles)])
     return Q(news_since(marks, roles, user)) | (~Q(marked) & Q(has_messages))
 
 

@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.utils.translation import gettext as _, ngettext
+from django.utils.translation import gettext as _
 
 from memoryproject.foundation.admin_kit import staff_pages
 from memoryproject.foundation.admin_kit.undo import (
@@ -33,6 +33,7 @@ from sessions_app.presentation.links import conversation_address
 
 REVIEW = ("sessions_app.view_chat", "sessions_app.review_chat")
 MAX_CHATS = 1_000
+_WORDS = read_table(__file__, "words.yaml")
 
 
 def chat_page(request: HttpRequest, chat_id: UUID) -> HttpResponse:
@@ -150,35 +151,15 @@ def _check(request: HttpRequest) -> User:
     return instance(request.user, User)
 
 
-def _of_many(change: Callable[[ReviewRequest], int], done: Any) -> Do:
-    """Return what changes some chats. ``done`` says how many, as ngettext_lazy makes it."""
-
-    def do(review: ReviewRequest) -> str:
-        return str(done % {"count": change(review)})
-
-    return do
-
-
 def _assign(review: ReviewRequest) -> str:
-    done = labels.chats_assign(
-        chat_ids=review.chats, assignee=_assignee(review), actor=review.actor, was=review.was()
-    )
+    done = labels.chats_assign(**review.of_actor, assignee=_assignee(review), was=review.was())
     if done.kept_by:
-        text = ngettext(
-            "%(count)s conversation stays where it is, meanwhile with %(names)s. "
-            "Assign it again if you mean it.",
-            "%(count)s conversations stay where they are, meanwhile with %(names)s. "
-            "Assign them again if you mean it.",
-            len(done.kept_by),
-        ) % {"count": len(done.kept_by), "names": ", ".join(dict.fromkeys(done.kept_by))}
+        names = ", ".join(dict.fromkeys(done.kept_by))
+        text = _WORDS["kept"] % {"count": len(done.kept_by), "names": names}
         if not done.changed:
             raise ReviewError(text)
         messages.warning(review.request, text)
-    return ngettext(
-        "%(count)s conversation changed hands.",
-        "%(count)s conversations changed hands.",
-        done.changed,
-    ) % {"count": done.changed}
+    return str(_WORDS["done"]["assign"] % {"count": done.changed})
 
 
 def _assignee(review: ReviewRequest) -> User | None:
@@ -223,52 +204,28 @@ def _note(review: ReviewRequest) -> str:
     return _("The note is kept. Only staff see it.")
 
 
-_DONE = read_table(__file__, "words.yaml")["done"]
+# What changes some chats, and returns how many.
+_CHANGES: dict[str, Callable[[ReviewRequest], int]] = {
+    "reviewed": lambda one: move_markers.chats_review(
+        **one.of_user, seen=one.seen(), seen_at=one.seen_at()
+    ),
+    "unreviewed": lambda one: move_markers.chats_unreview(**one.of_actor),
+    "read": lambda one: move_markers.chats_mark_read(**one.of_user),
+    "unread": lambda one: move_markers.chats_mark_unread(**one.of_user),
+    "label": lambda one: labels.chats_label(**one.of_actor, label=_label_of(one)),
+    "unlabel": lambda one: labels.chats_unlabel(**one.of_actor, label=_label_of(one)),
+    "unsnooze": lambda one: move_markers.chats_unsnooze(**one.of_actor),
+}
+
+
+def _change(name: str, review: ReviewRequest) -> str:
+    return str(_WORDS["done"][name] % {"count": _CHANGES[name](review)})
+
+
 FOR_MANY: dict[str, Do] = {
-    "reviewed": _of_many(
-        lambda review: move_markers.chats_review(
-            user=review.user,
-            chat_ids=review.chats,
-            actor=review.actor,
-            seen=review.seen(),
-            seen_at=review.seen_at(),
-        ),
-        _DONE["reviewed"],
-    ),
-    "unreviewed": _of_many(
-        lambda review: move_markers.chats_unreview(chat_ids=review.chats, actor=review.actor),
-        _DONE["unreviewed"],
-    ),
-    "read": _of_many(
-        lambda review: move_markers.chats_mark_read(
-            user=review.user, chat_ids=review.chats, actor=review.actor
-        ),
-        _DONE["read"],
-    ),
-    "unread": _of_many(
-        lambda review: move_markers.chats_mark_unread(
-            user=review.user, chat_ids=review.chats, actor=review.actor
-        ),
-        _DONE["unread"],
-    ),
+    **{name: partial(_change, name) for name in _CHANGES},
     "assign": _assign,
-    "label": _of_many(
-        lambda review: labels.chats_label(
-            chat_ids=review.chats, label=_label_of(review), actor=review.actor
-        ),
-        _DONE["label"],
-    ),
-    "unlabel": _of_many(
-        lambda review: labels.chats_unlabel(
-            chat_ids=review.chats, label=_label_of(review), actor=review.actor
-        ),
-        _DONE["unlabel"],
-    ),
     "snooze": snooze,
-    "unsnooze": _of_many(
-        lambda review: move_markers.chats_unsnooze(chat_ids=review.chats, actor=review.actor),
-        _DONE["unsnooze"],
-    ),
 }
 FOR_ONE: dict[str, Do] = {
     "bookmark": partial(_mark, wanted=True),

@@ -77,9 +77,8 @@ class FolderImport:
         gatherer.add_session(session, incoming.label)
         if gatherer.missing:
             self.report.messages["missing"] += len(gatherer.missing)
-            text = "Session %s has gaps, there are no files of its messages: %s."
             names = ", ".join(map(session_folder.shown, gatherer.missing))
-            self.report.warn("missing_messages", text, session.session_id, names)
+            self.report.warn("missing_messages", session.session_id, names)
         self._store(incoming, gatherer)
 
     def _orphans(self, session_id: UUID, orphans: session_folder.Unlisted) -> None:
@@ -150,8 +149,7 @@ class FolderImport:
                 )
         except EmbedderError as error:
             self.embedder = None
-            text = "Messages have no vectors yet, import again to make them: %s"
-            self.report.warn("no_vectors", text, error)
+            self.report.warn("no_vectors", error)
 
 
 # Collect the messages of one session: those that its file contains, those that it lists, and those

@@ -272,20 +272,17 @@ def note_stored(
         _note_message(report, stored, found.legacy, row, folder)
     # Told once for a session, however many messages have it.
     if any(found.legacy.naive for found, _ in stored.added) or (stored.fresh and legacy.naive):
-        text = "Session %s has times without a time zone: taken for UTC."
-        report.warn("naive_times", text, session.pk)
+        report.warn("naive_times", session.pk)
     moved = sum(row.order_num != found.legacy.order_num for found, row in stored.added)
     if moved:
-        text = "Session %s has the same order_num more than once: %d messages got another."
-        report.warn("repeated_order_num", text, session.pk, moved)
+        report.warn("repeated_order_num", session.pk, moved)
     if not stored.fresh:
         report.sessions["already_there"] += 1
         return
     report.sessions["imported"] += 1
     report.sessions["expired"] += session.status != SessionStatus.ACTIVE
     if stored.outranked:
-        text = "Session %s came in as expired: another session of its chat is active."
-        report.warn("another_session_active", text, session.pk)
+        report.warn("another_session_active", session.pk)
     _note_file(report, session, legacy)
     if not report.dry_run:
         text = "Session %s of chat %s was imported as %s."
@@ -297,24 +294,19 @@ def _note_message(
 ) -> None:
     session_id, message_id = stored.session.pk, row.message_id
     if not legacy.content.strip():
-        text = "Message %s of session %s is without text."
-        report.warn("empty_content", text, message_id, session_id)
+        report.warn("empty_content", message_id, session_id)
     if legacy.image_path and not folder.has_file(legacy.image_path):
-        text = "The image of message %s of session %s is not there; its path is kept."
-        report.warn("missing_image", text, message_id, session_id)
+        report.warn("missing_image", message_id, session_id)
     if row.tokens > stored.token_limit:
-        text = "Message %s of session %s exceeds the limit of %d tokens: it is kept whole."
-        report.warn("long_message", text, message_id, session_id, stored.token_limit)
+        report.warn("long_message", message_id, session_id, stored.token_limit)
 
 
 def _note_file(report: ImportReport, session: ChatSession, legacy: LegacySession) -> None:
     if not is_whatsapp_chat(legacy.whatsapp_chat):
-        text = "Session %s has an unusual WhatsApp chat id, accepted as it is: %s."
-        report.warn("unusual_chat_id", text, session.pk, legacy.whatsapp_chat)
+        report.warn("unusual_chat_id", session.pk, legacy.whatsapp_chat)
     if legacy.unknown:
-        text = "Session %s has fields that are not kept: %s."
         names = ", ".join(map(ascii, sorted(legacy.unknown)))
-        report.warn("unknown_session_fields", text, session.pk, names)
+        report.warn("unknown_session_fields", session.pk, names)
     if legacy.original_id != str(session.pk):
         text = "Session %s was called %s in its file."
         logger.info(text, session.pk, ascii(legacy.original_id))

@@ -29,6 +29,7 @@ from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
     WhatsAppChatError,
     whatsapp_chat_normalise,
 )
+from memoryproject.foundation.tables import read_table
 
 
 class LegacyError(Exception):
@@ -86,19 +87,7 @@ EARLIEST = datetime(1970, 1, 1, tzinfo=timezone.utc)
 ZONE = re.compile(r":[^:]*(Z|[+-]\d\d(:?\d\d)?)$", re.IGNORECASE)
 SURROGATE = re.compile("[\ud800-\udfff]")
 
-REASONS = {
-    "missing": "missing",
-    "value_error": "{error}",
-    "string_type": "not a text",
-    "string_too_short": "missing",
-    "string_unicode": "holds half a character (a lone surrogate)",
-    "string_too_long": "longer than {max_length} characters",
-    "int_type": "not a whole number",
-    "greater_than_equal": "less than {ge}",
-    "less_than_equal": "not between 0 and {le}",
-    "bool_type": "neither true nor false",
-    "list_type": "not a list",
-}
+WORDS = read_table(__file__, "words.yaml")
 
 
 def storable(value: Any, depth: int = 0) -> Any:
@@ -199,7 +188,7 @@ class Document(BaseModel):
             return cls.model_validate({**known, "unknown": unknown, "naive": naive}, context=latest)
         except ValidationError as error:
             first = error.errors(include_input=False)[0]
-        reason = REASONS[first["type"]].format(**first.get("ctx", {}))
+        reason = WORDS["reasons"][first["type"]].format(**first.get("ctx", {}))
         name = str(first["loc"][0])
         raise LegacyError(f"{'a field of unknown name' if name == 'unknown' else name}: {reason}")
 

@@ -197,13 +197,12 @@ class ImportReport:
         )
         file = f"messages/: {count} files of session {session}"
         self.skipped.append({"file": file, "reason": reason})
-        text = "%d message files of session %s were left: %s."
-        self.warn("orphans", text, count, session, reason)
+        self.warn("orphans", count, session, reason)
 
-    def warn(self, kind: str, text: str, *values: object) -> None:
+    def warn(self, kind: str, *values: object) -> None:
         """Log a WARNING and count it under its kind."""
         self.warnings[kind] += 1
-        logger.warning(text, *values)
+        logger.warning(parse_sessions.WORDS["warnings"][kind], *values)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the report for --json."""
@@ -301,9 +300,7 @@ def plan_folder(
             if only is None:
                 report.skip(report.sessions, label, error)
             else:
-                # This is the case that the rebuild is for.
-                text = "%s can't be used, the session is made from its messages: %s."
-                report.warn("unreadable_session", text, label, error)
+                report.warn("unreadable_session", label, error)
             continue
         if only in (None, session.session_id):
             listed.update(session.message_ids)
@@ -361,6 +358,5 @@ def _unlisted(
                 at = parse_sessions.parse_message(document, latest=latest).received_at
                 unlisted.last = max(unlisted.last, at)
     if only is not None and unreadable:
-        text = "%d message files can't be read; some may belong to session %s."
-        report.warn("unreadable_messages", text, unreadable, only)
+        report.warn("unreadable_messages", unreadable, only)
     return found

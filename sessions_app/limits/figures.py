@@ -42,14 +42,6 @@ class Used:
         return self.prompt_tokens + self.completion_tokens
 
 
-@dataclass(frozen=True)
-class ClientsDay:
-    """The usage of all clients' chats on a day, and the number of chats that reached a limit."""
-
-    used: Used
-    limited: int
-
-
 def used_by(chat_id: UUID, *, today: date, days: int) -> Used:
     """Return what a chat used in the last days, today included."""
     first = today - timedelta(days=days - 1)
@@ -70,11 +62,11 @@ def used_by_chat(first: date, last: date, *, most: int) -> list[tuple[UUID, Used
     return [(row["chat_id"], _used_of(row)) for row in rows.order_by(*order)[:most]]
 
 
-def clients_day(today: date) -> ClientsDay:
-    """Return the usage of all clients' chats on this day."""
+def clients_day(today: date) -> tuple[Used, int]:
+    """Return the usage of all clients' chats on this day, and how many of them reached a limit."""
     day = UsageDay.objects.filter(day=today, is_owner=False)
     limited = day.aggregate(number=Count("pk", filter=~Q(reached="")))["number"]
-    return ClientsDay(_used(day), limited)
+    return _used(day), limited
 
 
 def _used(days: QuerySet[UsageDay]) -> Used:

@@ -1,4 +1,4 @@
-"""The base of the admin's pages on which staff read messages, and the search of long lists."""
+"""The bases of pages on which staff read messages or write rows, and the search of long lists."""
 
 import re
 from collections.abc import Sequence
@@ -8,8 +8,12 @@ from uuid import UUID
 from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 
-from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin
-from memoryproject.foundation.audit.audit_events import staff_read_record
+from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin, StaffAdmin
+from memoryproject.foundation.audit.audit_events import (
+    staff_edit_record,
+    staff_read_record,
+    staff_record,
+)
 from memoryproject.foundation.text.uuids import uuid_or_none
 from sessions_app.conversations.chat_queries import with_address
 from sessions_app.models import (
@@ -26,6 +30,27 @@ from sessions_app.recall.facade import (
     messages_with_parts,
     newest_messages_found,
 )
+
+
+class RecordedAdmin(StaffAdmin):
+    """Base of forms that write rows. ``recorded_as``: a row's name in the audit log."""
+
+    recorded_as: ClassVar[str] = ""
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        action = f"{self.recorded_as}.{'update' if change else 'create'}"
+        staff_edit_record(request, action, self.recorded_as, obj.pk, form.changed_data)
+
+    def delete_model(self, request: HttpRequest, obj: Any) -> None:
+        key = obj.pk
+        super().delete_model(request, obj)
+        staff_record(request, f"{self.recorded_as}.delete", self.recorded_as, key)
+
+    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
+        """Require no further permission for what goes with a row."""
+        gone, counts, _missing, protected = super().get_deleted_objects(objs, request)
+        return gone, counts, set(), protected
 
 
 class ConversationAdmin(ReadOnlyAdmin):

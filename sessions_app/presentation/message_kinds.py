@@ -44,6 +44,7 @@ class Tick:
 _TABLE = read_table(__file__, "message_kinds.yaml")
 KINDS = {kind: Kind(**row) for kind, row in _TABLE["kinds"].items()}
 TICKS = {status: Tick(**row) for status, row in _TABLE["ticks"].items()}
+TROUBLES = _TABLE["troubles"]
 
 
 def shown_message(message: Message) -> SafeString:

@@ -3,20 +3,17 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from django import forms
 from django.contrib import admin
 from django.db.models import Case, IntegerField, Q, Value, When
 from django.db.models.functions import Lower
-from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.text import Truncator
 from django.utils.translation import gettext as _, gettext_lazy
 
-from memoryproject.foundation.admin_kit.staff_admin import StaffAdmin
-from memoryproject.foundation.audit.audit_events import staff_edit_record, staff_record
 from sessions_app.models import AssistantProfile, CannedReply, Chat
+from sessions_app.presentation.audited_view import RecordedAdmin
 
 PLACEHOLDERS = ("name", "business")
 # The list beside the reply box shows no more.
@@ -123,27 +120,13 @@ class CannedReplyForm(forms.ModelForm):  # type: ignore[type-arg]
 
 
 @admin.register(CannedReply)
-class CannedReplyAdmin(StaffAdmin):
+class CannedReplyAdmin(RecordedAdmin):
+    recorded_as = "canned_reply"
     form = CannedReplyForm
     list_display = ("name", "shown_shortcut", "beginning")
     fields = ("name", "shortcut", "text")
     search_fields = ("name", "shortcut", "text")
     actions = None
-
-    def save_model(self, request: HttpRequest, obj: CannedReply, form: Any, change: bool) -> None:
-        super().save_model(request, obj, form, change)
-        staff_edit_record(
-            request,
-            "canned_reply.update" if change else "canned_reply.create",
-            "canned_reply",
-            obj.pk,
-            form.changed_data,
-        )
-
-    def delete_model(self, request: HttpRequest, obj: CannedReply) -> None:
-        key = obj.pk
-        super().delete_model(request, obj)
-        staff_record(request, "canned_reply.delete", "canned_reply", key)
 
     @admin.display(description=gettext_lazy("shortcut"), ordering="shortcut")
     def shown_shortcut(self, reply: CannedReply) -> str:

@@ -16,6 +16,7 @@ from django.core.exceptions import BadRequest, PermissionDenied, ValidationError
 from django.db.models import QuerySet
 from django.forms import Media
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.urls import URLPattern
 from django.utils.text import capfirst
 from django.utils.translation import gettext
@@ -216,6 +217,26 @@ class StaffAdmin(ModelAdmin):  # type: ignore[misc]
         except ValidationError:
             return False
         return "\x00" not in key
+
+
+class OneRowAdmin(StaffAdmin):
+    """The form of a table's only row, which is made if it is missing. The list redirects to it."""
+
+    has_csv = False
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        if not self.has_view_or_change_permission(request):
+            raise PermissionDenied
+        row, _made = self.model._default_manager.get_or_create(pk=1)
+        return redirect(f"admin:{self.opts.app_label}_{self.opts.model_name}_change", row.pk)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
 
 
 class StaffTabularInline(TabularInline):  # type: ignore[misc]

@@ -395,6 +395,7 @@ ACTIONS: Mapping[str, Any] = _WORDS["actions"]
 ACTOR_KINDS: Mapping[str, Any] = _WORDS["actor_kinds"]
 OBJECTS: Mapping[str, Any] = _WORDS["objects"]
 FINDINGS: Mapping[str, Any] = _WORDS["findings"]
+RESULT: Mapping[str, Any] = _WORDS["result"]
 
 
 def action_shown(action: str) -> str:

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from django.utils.translation import gettext as _, ngettext
+from django.utils.translation import gettext as _
 
-from memoryproject.foundation.audit.audit_events import FINDINGS
+from memoryproject.foundation.audit.audit_events import FINDINGS, RESULT
 from memoryproject.foundation.errors.stored_errors import ErrorText, translate_error
 
 # A completely corrupt log must not produce a report of a million lines.
@@ -149,38 +149,14 @@ def shown_findings(report: Mapping[str, Any]) -> list[dict[str, str]]:
 
 def shown_result(report: Mapping[str, Any]) -> list[str]:
     """Return the result as sentences."""
-    sentences = [_verdict(report), _checked(report)]
+    values = {"count": report["events"], "lines": report["lines"]}
+    sentences = [_verdict(report["found"]), RESULT["checked"] % values]
     if report["pruned"]:
-        text = ngettext(
-            "%(count)d older event was pruned rightly.",
-            "%(count)d older events were pruned rightly.",
-            report["pruned"],
-        )
-        sentences.append(text % {"count": report["pruned"]})
-    if report["found"] > len(report["findings"]):
-        more = report["found"] - len(report["findings"])
-        text = ngettext(
-            "%(count)d more finding isn't shown.", "%(count)d more findings aren't shown.", more
-        )
-        sentences.append(text % {"count": more})
+        sentences.append(RESULT["pruned"] % {"count": report["pruned"]})
+    if more := report["found"] - len(report["findings"]):
+        sentences.append(RESULT["more"] % {"count": more})
     return sentences
 
 
-def _verdict(report: Mapping[str, Any]) -> str:
-    if report["found"] == 0:
-        return _("Verified: no tampering found.")
-    text = ngettext(
-        "NOT verified: %(count)d thing is wrong.",
-        "NOT verified: %(count)d things are wrong.",
-        report["found"],
-    )
-    return text % {"count": report["found"]}
-
-
-def _checked(report: Mapping[str, Any]) -> str:
-    text = ngettext(
-        "%(count)d sealed event and %(lines)d lines of the log file were checked.",
-        "%(count)d sealed events and %(lines)d lines of the log file were checked.",
-        report["events"],
-    )
-    return text % {"count": report["events"], "lines": report["lines"]}
+def _verdict(found: int) -> str:
+    return str(RESULT["wrong"] % {"count": found}) if found else _("Verified: no tampering found.")

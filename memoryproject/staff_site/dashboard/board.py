@@ -235,24 +235,24 @@ def _cell(series: Series, slot: Figures, to: Places) -> Note:
 def _limits(to: Places, now: datetime) -> Tile:
     """Return the tile of the chats that reached a limit, with what all clients used today."""
     limits = build_usage_limits()
-    found = clients_day(limits.day_of(now))
-    calls = ngettext("%(number)s model call", "%(number)s model calls", found.used.calls)
+    today, limited = clients_day(limits.day_of(now))
+    calls = ngettext("%(number)s model call", "%(number)s model calls", today.calls)
     used = {
-        "calls": calls % {"number": count_shown(found.used.calls)},
-        "tokens": _("%(number)s tokens") % {"number": count_shown(found.used.tokens)},
+        "calls": calls % {"number": count_shown(today.calls)},
+        "tokens": _("%(number)s tokens") % {"number": count_shown(today.tokens)},
     }
     notes = [Note(_("clients today: %(calls)s, %(tokens)s") % used)]
-    cost = cost_shown(found.used.cost)
+    cost = cost_shown(today.cost)
     budget = limits.daily_budget
     if budget:
         values = {"cost": cost, "budget": cost_shown(budget)}
         notes.append(Note(_("%(cost)s of the budget of %(budget)s") % values))
     elif limits.prices:
         notes.append(Note(_("estimated cost %(cost)s") % {"cost": cost}, to.costs(TODAY)))
-    is_spent = bool(budget) and found.used.cost >= budget
-    tone = "bad" if is_spent else "warn" if found.limited else ""
+    is_spent = bool(budget) and today.cost >= budget
+    tone = "bad" if is_spent else "warn" if limited else ""
     address = to.list_of(CHATS, **LIMITED)
-    return Tile("limits", _("Limits reached"), found.limited, address, notes, tone)
+    return Tile("limits", _("Limits reached"), limited, address, notes, tone)
 
 
 def _now(to: Places, now: datetime) -> Iterator[Tile]:

@@ -7,14 +7,11 @@ or not the schedule runs; reading is only slower if many quarters are marked.
 """
 
 import json
-import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from math import ceil
-from pathlib import Path
-from string import Template
 from typing import Any
 
 from django.db import connection, transaction
@@ -22,6 +19,7 @@ from django.db.models import IntegerField
 
 from memoryproject.foundation.admin_kit.list_filters import period_named
 from memoryproject.foundation.replica import read_connection
+from memoryproject.foundation.tables import read_statements
 from memoryproject.staff_site.models import Day, Mark, Quarter
 
 # Durations of answers are stored as counts of bins whose borders grow by a fixed factor. A
@@ -61,18 +59,7 @@ def percentile(counts: Mapping[int, int], share: float) -> float | None:
 # The SQL that counts quarters of an hour, and that reads them: rollups.sql.
 
 
-_STATEMENTS = {
-    name: Template(text)
-    for name, text in re.findall(
-        r"^-- name: (\w+)\n(.+?)(?=^-- name: |\Z)",
-        Path(__file__).with_suffix(".sql").read_text(encoding="utf-8"),
-        re.MULTILINE | re.DOTALL,
-    )
-}
-COUNTED = _STATEMENTS["counted"].substitute(bin=BIN_SQL)
-DROP_DAYS = _STATEMENTS["drop_days"].template
 COLUMNS = ", ".join(field.column for field in Quarter._meta.concrete_fields if field.column)
-STORE = _STATEMENTS["store"].substitute(columns=COLUMNS, counted=COUNTED)
 # The figures that can be added up.
 SUMS = [
     field.name
@@ -80,7 +67,7 @@ SUMS = [
     if isinstance(field, IntegerField) and not field.primary_key
 ]
 SUMMED = ", ".join(f"sum({name}) AS {name}" for name in SUMS)
-READ = _STATEMENTS["read"].substitute(columns=COLUMNS, counted=COUNTED, sums=SUMMED)
+_SQL = read_statements(__file__, bin=BIN_SQL, columns=COLUMNS, sums=SUMMED)
 
 # The number of quarters that are counted in one transaction: those of two days.
 AT_ONCE = 192
@@ -106,7 +93,7 @@ def slots_read(borders: Sequence[datetime]) -> Read:
     """Return the current figures between the borders."""
     values = {"borders": list(borders), "start": borders[0], "end": borders[-1]}
     with read_connection().cursor() as cursor:
-        cursor.execute(READ, values)
+        cursor.execute(_SQL["read"], values)
         rows = cursor.fetchall()
     slots = {slot: json.loads(figures) for slot, figures, _ in rows}
     chats = slots.pop(None)
@@ -128,8 +115,8 @@ def quarters_recount() -> int:
         # statement sees everything that was committed when it began.
         Mark.objects.filter(quarter__in=quarters).delete()
         Quarter.objects.filter(starts_at__in=quarters).delete()
-        cursor.execute(DROP_DAYS, {"quarters": quarters})
-        cursor.execute(STORE, {"quarters": quarters})
+        cursor.execute(_SQL["drop_days"], {"quarters": quarters})
+        cursor.execute(_SQL["store"], {"quarters": quarters})
     return len(quarters)
 
 

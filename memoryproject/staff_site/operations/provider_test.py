@@ -256,29 +256,15 @@ def advice_for(provider: str, error: whatsapp.SendError, *, sends: bool) -> Advi
 
 
 def _advice_without_code(error: whatsapp.SendError, sends: bool) -> Advice:
-    if error.code is None and not error.permanent and not error.outcome_unknown:
-        return Advice(
-            _("The provider can't be reached."),
-            _("Check the address in the settings and this server's way to the internet."),
-        )
-    if error.outcome_unknown and not sends:
-        return Advice(_("The provider did not answer in time."), _("Wait a minute and try again."))
     if error.outcome_unknown:
-        return Advice(
-            _("The provider did not answer in time: nobody knows whether it took the request."),
-            _("Look at the phone before trying again."),
-        )
-    if error.alert:
-        return Advice(
-            _("The provider does not accept our credentials."),
-            _("Compare the settings with the provider's console."),
-        )
-    return Advice(_("The provider refused it."), _("Its own words say why."))
+        kind = "unconfirmed" if sends else "late"
+    elif error.code is None and not error.permanent:
+        kind = "unreachable"
+    else:
+        kind = "credentials" if error.alert else "refused"
+    return BY_CODE["others"][kind]
 
 
 def advice_for_state(state: str) -> Advice:
     """Return advice for a Green API instance that isn't authorized."""
-    unknown = Advice(
-        _("The instance is not ready."), _("Look into the instance's console for its state.")
-    )
-    return BY_CODE["states"].get(state, unknown)
+    return BY_CODE["states"].get(state) or BY_CODE["others"]["not_ready"]
