@@ -224,6 +224,13 @@ def without_loop(answer: str, question: str) -> str:
 
     What the person's message ``question`` has itself may be wanted so often.
     """
+    lines = "\n".join(map(str.rstrip, answer.split("\n")))
+    parts = [each.strip() for each in lines.split("\n\n") if each.strip()]
+    for number in range(1, len(parts) // 2 + 1):
+        unit = "\n\n".join(parts[:number])
+        is_loop = parts[:number] * (len(parts) // number) == parts and len(unit.split()) > 2
+        if is_loop and unit.lower() not in question.lower():
+            return without_loop(unit, question)
     for pattern, shortest in _LOOPS:
         for loop in pattern.finditer(answer):
             unit, rest = loop[1], answer[loop.end() :]

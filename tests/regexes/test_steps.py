@@ -20,6 +20,7 @@ import pytest
 from memoryproject.foundation.redaction.patterns import NAMED, SECRETS
 from sessions_app.conversations import phrases
 from sessions_app.promises.promise_patterns import patterns as promise_patterns
+from sessions_app.turns.prompt import _SPEAKER
 from tests.regexes.adversarial import shapes
 from tests.regexes.found import AT_THE_BEGINNING, all_found
 from tests.regexes.steps import Matcher, TooManyStepsError
@@ -78,6 +79,19 @@ MADE_WHEN_CALLED = {
         ],
     ),
     "pattern": ("kept in a table, where it is found", []),
+    "each": ("kept in a table, where it is found", []),
+    "whole": ("kept under a name, where it is found", []),
+    "of": ("kept in a table, where it is found", []),
+    "each['form']": ("kept in a table, where it is found", []),
+    "_TABLE[thing]": ("texts have at most 600 characters", []),
+    "f'(?<![\\\\w/])(?:functions?\\\\.?)?({listed})(?:json)?(?!\\\\w)'": (
+        "words of the program",
+        [r"(?<![\w/])(?:functions?\.?)?(search_memory|hand_over)(?:json)?(?!\w)"],
+    ),
+    "_SPEAKER.replace('NAME', own)": (
+        "names have at most 60 characters",
+        [_SPEAKER.replace("NAME", re.escape("a1 -" * 15))],
+    ),
     "_filled(text)": (
         "words of the program",
         [f"(?i){each.pattern}" for each in (*NAMED.values(), *(each for _, each in SECRETS))],

@@ -172,7 +172,8 @@ def _response_format(form: str, schema: base.AnswerSchema) -> dict[str, Any]:
 
 _TABLE = read_table(__file__, "calls.yaml")
 _PAIRS = [re.compile(each, re.DOTALL) for each in _TABLE["pairs"]]
-_CALLED, _ALONE = (re.compile(_TABLE[each], re.DOTALL) for each in ("called", "alone"))
+_CALLED = re.compile(_TABLE["called"], re.DOTALL)
+_ALONE = re.compile(_TABLE["alone"], re.DOTALL)
 MAX_OBJECTS = 20
 
 
@@ -227,7 +228,7 @@ def _calls_by_name(text: str, names: Collection[str]) -> list[tuple[str, Any]]:
 
 def _given(text: str) -> Any:
     """Return the arguments behind a function's name: an object, pairs, or one text."""
-    pairs = (dict(each.findall(text)) for each in _PAIRS)
+    pairs = ({name: value.strip() for name, value in each.findall(text)} for each in _PAIRS)
     alone = _ALONE.match(text)
     found = next((found for found, *_ in _objects_in(text)), None) or next(filter(None, pairs), {})
     return found or (json.dumps(alone[1]) if alone else {})

@@ -33,8 +33,10 @@ def _any_of(name: str, *, flags: re.RegexFlag = re.DOTALL) -> re.Pattern[str]:
 
 _HEADED = _any_of("headed")
 _HEADED_ANSWER = _any_of("headed_answer", flags=re.MULTILINE)
-_FIRST, _LAST = _any_of("first"), _any_of("last")
+_FIRST = _any_of("first")
+_LAST = _any_of("last")
 _CALLS_OF_TOKENS = [re.compile(each, re.DOTALL) for each in _TABLE["calls"]]
+_BARE_CHANNELS = re.compile(_TABLE["bare_channels"])
 _PATTERNS = {name: re.compile(each) for name, each in _TABLE["patterns"].items()}
 _KEYS = {name: frozenset(keys) for name, keys in _TABLE["keys"].items()}
 # A pair within a sentence that encloses no more words than this is a quotation of the tags.
@@ -95,7 +97,7 @@ def _without_fences(text: str) -> str:
 
 def _without_first(text: str) -> str:
     """Return the text without the thoughts with which it begins."""
-    while found := _FIRST.match(text, len(text) - len(text.lstrip())):
+    while found := _FIRST.match(text.rstrip(), len(text) - len(text.lstrip())):
         text = text[found.end() :]
     return text
 
@@ -156,7 +158,7 @@ def _as_tag(found: re.Match[str]) -> str:
 
 def _final_channel(text: str) -> str:
     """Return what stands in the final channel, where the text has channels (harmony)."""
-    if _PATTERNS["bare_channels"].match(text):
+    if _BARE_CHANNELS.match(text):
         return text.partition(_BARE_FINAL)[2]
     quoted = _code(text)
     if all(_is_literal(text, each, quoted) for each in _CHANNELS.finditer(text)):
