@@ -11,7 +11,11 @@ from django.db.models import Exists, QuerySet
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.whatsapp import whatsapp_chats
-from memoryproject.foundation.integrations.whatsapp.events import InboundMessage, numbers_mentioned
+from memoryproject.foundation.integrations.whatsapp.events import (
+    MISSED,
+    InboundMessage,
+    numbers_mentioned,
+)
 from memoryproject.foundation.process.tracing import TRACEPARENT, current_span
 from memoryproject.foundation.text.characters import shows_nothing
 from sessions_app import models
@@ -19,7 +23,7 @@ from sessions_app.conversations import buttons, history_queries, plain_words, se
 from sessions_app.conversations.chat_addresses import chat_for_group, chat_for_party
 from sessions_app.conversations.redact_derived import unstored_forget
 from sessions_app.history.chat_memory import ChatMemoryService
-from sessions_app.inbound import calls, message_changes, message_rows
+from sessions_app.inbound import message_changes, message_rows
 from sessions_app.limits import intake
 from sessions_app.limits.answer_limits import model_refusal
 from sessions_app.models.chats import GODFATHER, Provider, Speaker, actor_in, addresses_now
@@ -31,6 +35,10 @@ from sessions_app.turns.facade import ANSWERED_BY_PERSON, QUICK, is_own_echo, st
 
 NOT_ANSWERED = "not answered: "
 HELD = f"{NOT_ANSWERED}the assistant is paused in this chat"
+CALL = "call"
+# The name of the text, and of the notice, after a missed call.
+MISSED_CALL = "missed_call"
+TEXTED_EVERY = timedelta(hours=1)
 
 
 @dataclass(frozen=True)
@@ -123,7 +131,7 @@ def message_take(*, event: InboundMessage, rules: IntakeRules, now: datetime) ->
         return EventResult("our own message: ignored", chat, is_kept=False)
     role = rules.chat_memory.role_in(chat, addresses=chat.current_addresses, warns=True)
     access = None if event.from_business or role == GODFATHER else intake.access_of(chat)
-    due = not event.from_business and event.kind != calls.CALL and _is_for_us(event, chat, rules)
+    due = not event.from_business and event.kind != CALL and _is_for_us(event, chat, rules)
     is_own = buttons.is_own_text(event.kind, event.metadata)
     if due and is_own and rules.remember(chat):
         helped = survey_answer(chat, event.text, event.metadata, typed=rules.surveys)
@@ -135,8 +143,8 @@ def message_take(*, event: InboundMessage, rules: IntakeRules, now: datetime) ->
     _let_owner_step_in(incoming)
     entry = _decide(incoming)
     texts = rules.missed_call_text and not entry.reason
-    if texts and calls.call_is_texted(event, chat, within=rules.max_answer_age, now=now):
-        incoming, entry = replace(incoming, due=True), intake.Entry(notice=calls.MISSED_CALL)
+    if texts and _call_is_texted(event, chat, rules, now):
+        incoming, entry = replace(incoming, due=True), intake.Entry(notice=MISSED_CALL)
     if not entry.is_kept:
         # It stays in its delivery alone, where no model, embedder or summary reads it. Where
         # memory is off not even that: nothing is kept then of what isn't answered.
@@ -186,13 +194,27 @@ def has_ids(event: InboundMessage, chat: models.Chat, addresses: list[str]) -> b
     )
 
 
+def _call_is_texted(
+    event: InboundMessage, chat: models.Chat, rules: IntakeRules, now: datetime
+) -> bool:
+    """Return whether the caller gets the text after a missed call: at most once an hour."""
+    is_missed = event.metadata.get("call", {}).get("outcome") == MISSED
+    if not is_missed or event.from_business or now - event.timestamp > rules.max_answer_age:
+        return False
+    pause = getattr(chat, "pause", None)
+    if pause is not None and pause.holds(now):
+        return False
+    texted = models.Turn.objects.filter(chat=chat, created_at__gt=now - TEXTED_EVERY)
+    return not texted.filter(context__notice=MISSED_CALL).exists()
+
+
 def _let_owner_step_in(incoming: _Incoming) -> None:
     """Pause the assistant where the owner wrote. A call alone says nothing of the talk.
 
     In a group people talk among themselves: the assistant answers who addresses it.
     """
     event, chat = incoming.event, incoming.chat
-    if event.from_business and not chat.is_group and event.kind != calls.CALL:
+    if event.from_business and not chat.is_group and event.kind != CALL:
         step_in(
             chat=chat,
             cause=PauseCause.OWNER,
