@@ -19,8 +19,9 @@ def new_message(event: InboundMessage, chat: Chat, command: Command | None) -> N
     # What is moved in from elsewhere says itself who wrote it.
     if event.from_business and IMPORTED not in metadata:
         metadata[BY_PHONE] = True
-    if event.group_id and not event.from_business:
-        metadata["sender_name"] = event.party.name or number_shown(person)
+    name = event.party.name or (number_shown(person) if person != chat.whatsapp_chat else "")
+    if event.group_id and not event.from_business and name:
+        metadata["sender_name"] = name
     if command is not None:
         metadata["command"] = command.name
     return NewMessage(
