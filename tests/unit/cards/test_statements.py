@@ -395,10 +395,10 @@ def test_meaning_decides_where_it_is_known() -> None:
         asked.append(text)
         return [float("painter" in text), *[0.0] * (DIMENSIONS - 1)]
 
-    plain = said("Good morning!", "the painter has the frame", "Fine.")
+    plain = said("Good morning!", "the painter's frame tomorrow", "Fine.")
     assert extract_card(plain).todos == ()
     assert extract_card(plain, meaning=lambda _: None) == extract_card(plain)
-    assert judged_by(plain, meaning) == ([], ["the painter has the frame"])
+    assert judged_by(plain, meaning) == ([], ["the painter's frame tomorrow"])
     many = said(*[f"I'll call number {number} on Monday." for number in range(400)])
     judged_by(many, meaning)
     assert len(asked) < 310
