@@ -24,7 +24,7 @@ LONGER = {
 # The product as a whole, without migrations. Release 1.2 took 5,600 lines: keyed memories, one
 # grammar of filters, operations over REST, OAuth, moving in and out; release 1.3 2,200: what staff
 # need daily. The aim stays 70,000 lines in 750 files.
-MAX_PRODUCT = {"lines": 82_389, "files": 685}
+MAX_PRODUCT = {"lines": 82_256, "files": 685}
 NO_CODE = frozenset(
     {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
     | {tokenize.ENDMARKER}
