@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db
 
 def session_in(api: Api, whatsapp_chat: str = CLIENT) -> str:
     session = str(api.post("sessions/", {"whatsapp_chat": whatsapp_chat}).json()["session_id"])
-    say(api, session, "We decided to use PostgreSQL. Call me at 15550100123.", "Noted.")
+    say(api, session, "We decided to use PostgreSQL. Please call me at 15550100123.", "Noted.")
     return session
 
 
@@ -40,7 +40,7 @@ def test_a_card_is_made_once_and_again_when_the_session_went_on(api: Api) -> Non
     assert any("PostgreSQL" in decision for decision in card["decisions"])
     assert "15550100123" not in str(card)
     assert card["outcome"] == {
-        "settled": "We decided to use PostgreSQL. Call me at [phone].",
+        "settled": "We decided to use PostgreSQL. Please call me at [phone].",
         "open": [],
         "acts": "assistant",
     }

@@ -32,8 +32,9 @@ PARSE: dict[str, Callable[[Any], list[Event]]] = {
     name: record.parse for name, record in PROVIDERS.items()
 }
 # A revocation in front of its message, so that it is certain that nobody answers it; the business's
-# own messages in front of what they would answer.
-FIRST = ("revoke", "deleted", "echo_", "phone_text", "phone_image")
+# own messages in front of what they would answer; a changed number in front of messages from the
+# new one, whose holder before would get no answer any more.
+FIRST = ("revoke", "deleted", "echo_", "phone_text", "phone_image", "changed_number")
 # The last word of Green API on our account, or nothing is sent by it.
 LAST = "state_authorized"
 # How many of the payloads that differ in their words alone are answered: each takes its time.

@@ -55,7 +55,8 @@ def reply() -> Message:
 
 
 def test_a_long_answer_goes_out_in_parts_in_order(world: World) -> None:
-    long = "\n\n".join(f"Paragraph {place}. " + "word " * 300 for place in range(5))
+    words = " ".join(f"word{number}" for number in range(150))
+    long = "\n\n".join(f"Paragraph {place}. {words}" for place in range(5))
     world.use(chat_model=ScriptedChatModel(lambda _: long))
     parts = world.say(CLIENT, "Tell me everything")
     assert len(parts) > 1
@@ -73,10 +74,10 @@ def test_markdown_becomes_whatsapps_formatting(world: World) -> None:
 @pytest.mark.parametrize(
     ("answer", "opened", "closed"),
     [
-        ("```\n" + "print('words')\n" * 900 + "```", "```\n", "\n```"),
-        ("**" + "bold words " * 1_000 + "end**", "*", "*"),
-        ("# " + "long heading " * 800, "*", "*"),
-        ("> **" + "said in bold. " * 900 + "end**", "", "*"),
+        ("```\n" + "".join(f"print({each})\n" for each in range(900)) + "```", "```\n", "\n```"),
+        ("**" + "".join(f"bold {each} " for each in range(1_000)) + "end**", "*", "*"),
+        ("# " + "".join(f"heading {each} " for each in range(800)), "*", "*"),
+        ("> **" + "".join(f"said in bold {each}. " for each in range(900)) + "end**", "", "*"),
     ],
 )
 def test_no_part_of_a_long_answer_leaves_a_mark_open(
