@@ -276,6 +276,7 @@ SAID = [
     "Wir müssen bis Montag antworten.\n\nIn Ordnung?",
     "Internal: the door inside.\n\nExternal: the gate.",
     "We look at the user manual together.\n\nOn Sunday?",
+    "We should talk to the user group first.\n\nThen we decide.",
     "We check the user's seat belt before the ride.\n\nIt is safe.",
     "Let's see the user guide on page 4.\n\nIt helps.",
     "We must answer in writing.\n\nShall I?",
